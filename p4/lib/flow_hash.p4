@@ -1,4 +1,4 @@
-// Where a flow may lie in a table: in two buckets, which a hash of its key chooses. Who
+// Places of a flow in a table: two buckets, which a hash of its key chooses. Who
 // sends packets chooses keys, so the hash has factors that the host draws at each start:
 // without them nobody can compute flows that share the buckets of another one.
 //

@@ -1,4 +1,4 @@
-//! What the checkers of the store accept, a search through all orders explains.
+//! A search through all orders explains every history that the checkers of the store accept.
 
 use proptest::prelude::*;
 use stateplane_history::Object;

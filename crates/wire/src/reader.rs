@@ -3,7 +3,7 @@
 use crate::error::split;
 use crate::{Error, Header};
 
-/// What is left of the bytes of a message of one kind.
+/// The bytes of a message of one kind that are left.
 pub(crate) struct Reader<'a> {
     name: Header,
     rest: &'a [u8],

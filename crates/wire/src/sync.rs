@@ -42,7 +42,7 @@ header! {
         message_type: MessageType,
         /// The values, at most [`MAX_VALUES`]; FETCHED has none.
         values: Values<'a>,
-        /// What locations from `position` on held, at most [`MAX_FROZEN`]; FETCHED alone has them.
+        /// Values of the locations from `position` on, at most [`MAX_FROZEN`]; FETCHED alone has them.
         frozen: Frozen<'a>,
     }
     offsets field;

@@ -46,7 +46,7 @@ const bool RULE_NEW_HEAD_BEHIND = false;
 const bool RULE_NEW_HEAD_BEHIND = true;
 #endif
 
-// Who learns of entries that it lacks asks for them (rule 2).
+// A member that learns of entries which it lacks asks for them (rule 2).
 #ifdef COORDINATION_FAULT_NEWEST_ASKED
 const bool RULE_NEWEST_ASKED = false;
 #else
@@ -158,7 +158,7 @@ const bool RULE_ONE_PROMISE = false;
 const bool RULE_ONE_PROMISE = true;
 #endif
 
-// What lay in registers before the group began empty is none of it (rule 15).
+// Values that lay in registers before the group began empty are none of its own (rule 15).
 #ifdef COORDINATION_FAULT_ERA
 const bool RULE_ERA = false;
 #else
@@ -263,7 +263,7 @@ const bool RULE_ANSWERER_PUSHES = false;
 const bool RULE_ANSWERER_PUSHES = true;
 #endif
 
-// Who asks for an entry that left the ring is told so (rule 23).
+// A client that asks for an entry that left the ring is told so (rule 23).
 #ifdef COORDINATION_FAULT_COMPACTED
 const bool RULE_COMPACTED = false;
 #else

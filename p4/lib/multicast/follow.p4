@@ -167,7 +167,7 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     }
 }
 
-// What was freed at the leader before this member had it (rule 12).
+// Entries that the leader freed before this member had them (rule 12).
 control MulticastHandleSkip(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastTakeEpoch() take_epoch;
     MulticastAcknowledge() acknowledge;

@@ -83,7 +83,7 @@ const bool MULTICAST_RULE_OWN_NO_OP = false;
 const bool MULTICAST_RULE_OWN_NO_OP = true;
 #endif
 
-// What a leader knows of an entry it does not know of the next in its place (rule 8).
+// A leader's knowledge of an entry does not count for the next in its place (rule 8).
 #ifdef MULTICAST_FAULT_MARKS_OF_ENTRY
 const bool MULTICAST_RULE_MARKS_OF_ENTRY = false;
 #else
@@ -97,7 +97,7 @@ const bool MULTICAST_RULE_LEAD_EPOCH = false;
 const bool MULTICAST_RULE_LEAD_EPOCH = true;
 #endif
 
-// Who leads stops when it sees a greater epoch (rule 9).
+// A leader stops when it sees a greater epoch (rule 9).
 #ifdef MULTICAST_FAULT_STEPS_DOWN
 const bool MULTICAST_RULE_STEPS_DOWN = false;
 #else
@@ -111,7 +111,7 @@ const bool MULTICAST_RULE_LEARNER_NO_VOTE = false;
 const bool MULTICAST_RULE_LEARNER_NO_VOTE = true;
 #endif
 
-// Who is behind what was freed is told from where to go on (rule 12).
+// A member behind what was freed is told from where to go on (rule 12).
 #ifdef MULTICAST_FAULT_SKIP
 const bool MULTICAST_RULE_SKIP = false;
 #else
@@ -202,7 +202,7 @@ const bool MULTICAST_RULE_COVERED = false;
 const bool MULTICAST_RULE_COVERED = true;
 #endif
 
-// What is over elsewhere is delivered void (rule 25).
+// A message that is over elsewhere is delivered void (rule 25).
 #ifdef MULTICAST_FAULT_VOID
 const bool MULTICAST_RULE_VOID = false;
 #else

@@ -16,7 +16,7 @@ macro_rules! codes {
             /// All of them.
             pub const ALL: &[Code] = &[$(Code::$name),*];
 
-            /// What it means, in words.
+            /// Its meaning, in words.
             pub fn text(self) -> &'static CStr {
                 match self {
                     $(Code::$name => $text,)*
@@ -63,7 +63,7 @@ impl Code {
     }
 }
 
-/// What a code means, in words; also for numbers that are no codes.
+/// Meaning of a code, in words; also for numbers that are no codes.
 #[unsafe(no_mangle)]
 pub extern "C" fn stateplane_multicast_text(code: i32) -> *const c_char {
     let text = Code::of(code).map_or(c"there is no such code", Code::text);
@@ -81,7 +81,7 @@ pub extern "C" fn stateplane_multicast_refusal(code: u32) -> *const c_char {
     text.as_ptr()
 }
 
-/// What a refusal means, in words.
+/// Meaning of a refusal, in words.
 fn refusal(code: multicast::Code) -> &'static CStr {
     match code {
         multicast::Code::NotLeader => c"the switch does not lead the group",

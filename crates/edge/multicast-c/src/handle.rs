@@ -14,7 +14,7 @@ impl<T> Handle<T> {
         Box::new(Handle(Mutex::new(of)))
     }
 
-    /// What it holds, unless a call failed half way.
+    /// Its contents, unless a call failed half way.
     pub(crate) fn into_inner(self) -> Option<T> {
         self.0.into_inner().ok()
     }

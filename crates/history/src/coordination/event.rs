@@ -193,7 +193,7 @@ pub struct Request {
     pub token: u64,
     /// Condition on another key.
     pub guard: Option<Guard>,
-    /// Who asks: the owner of a lock that is acquired.
+    /// The client that asks: the owner of a lock that is acquired.
     pub holder: Holder,
     /// True time in µs by which the operation ends, if its client lives.
     pub until: Option<u64>,

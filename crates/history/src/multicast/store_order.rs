@@ -184,7 +184,7 @@ impl Default for Strict {
     }
 }
 
-/// What is before what: operations by their position in the order of places, and behind them the
+/// The order of operations: operations by their position in the order of places, and behind them the
 /// answers, which are moments of real time.
 struct Graph {
     next: Vec<Vec<usize>>,

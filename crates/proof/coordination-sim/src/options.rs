@@ -21,7 +21,7 @@ rules! {
     RingBound = "ring-bound", Some("COORDINATION_FAULT_RING_BOUND");
     /// A new head takes the others to be a ring behind (rule 2).
     NewHeadBehind = "new-head-behind", Some("COORDINATION_FAULT_NEW_HEAD_BEHIND");
-    /// Who learns of entries that it lacks asks for them (rule 2).
+    /// A member that learns of entries which it lacks asks for them (rule 2).
     NewestAsked = "newest-asked", Some("COORDINATION_FAULT_NEWEST_ASKED");
     /// Members copy the head's outcome, and judge nothing (rule 3).
     OutcomeCopied = "outcome-copied", Some("COORDINATION_FAULT_OUTCOME_COPIED");
@@ -51,7 +51,7 @@ rules! {
     Promise = "promise", Some("COORDINATION_FAULT_PROMISE");
     /// No promise is given while one to another switch lasts (rule 14).
     OnePromise = "one-promise", Some("COORDINATION_FAULT_ONE_PROMISE");
-    /// What lay in registers before the group began empty is none of it (rule 15).
+    /// Values that lay in registers before the group began empty are none of its own (rule 15).
     Era = "era", Some("COORDINATION_FAULT_ERA");
     /// A switch begins to join empty (rule 15).
     JoinerForgets = "joiner-forgets", Some("COORDINATION_FAULT_JOINER_FORGETS");
@@ -81,9 +81,9 @@ rules! {
     Guard = "guard", Some("COORDINATION_FAULT_GUARD");
     /// A switch that joins becomes a member only once it answers (rule 15).
     Joined = "joined", None;
-    /// Who watches gets entries from the answerer alone (rule 23).
+    /// A watching client gets entries from the answerer alone (rule 23).
     AnswererPushes = "answerer-pushes", Some("COORDINATION_FAULT_ANSWERER_PUSHES");
-    /// Who asks for an entry that left the ring is told so (rule 23).
+    /// A client that asks for an entry that left the ring is told so (rule 23).
     Compacted = "compacted", Some("COORDINATION_FAULT_COMPACTED");
     /// A subscription that is not renewed ends (rule 23).
     SubscriptionEnds = "subscription-ends", Some("COORDINATION_FAULT_SUBSCRIPTION_ENDS");

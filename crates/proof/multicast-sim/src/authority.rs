@@ -152,7 +152,7 @@ impl Authority {
         leads.collect()
     }
 
-    /// What is not as it should be when faults have been over for long.
+    /// Everything that is not as it should be when faults have been over for long.
     pub(crate) fn unsettled(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (number, group) in self.groups.iter().enumerate() {

@@ -29,15 +29,15 @@ rules! {
     MatchesForgotten = "matches-forgotten", Some("MULTICAST_FAULT_MATCHES_FORGOTTEN");
     /// A new leader appends a no-op (rule 8).
     OwnNoOp = "own-no-op", Some("MULTICAST_FAULT_OWN_NO_OP");
-    /// What a leader knows of an entry it does not know of the next in its place (rule 8).
+    /// A leader's knowledge of an entry does not count for the next in its place (rule 8).
     MarksOfEntry = "marks-of-entry", Some("MULTICAST_FAULT_MARKS_OF_ENTRY");
     /// A member leads in the epoch of its appointment (rule 9).
     LeadEpoch = "lead-epoch", Some("MULTICAST_FAULT_LEAD_EPOCH");
-    /// Who leads stops when it sees a greater epoch (rule 9).
+    /// A leader stops when it sees a greater epoch (rule 9).
     StepsDown = "steps-down", Some("MULTICAST_FAULT_STEPS_DOWN");
     /// A learner is not counted (rule 12).
     LearnerNoVote = "learner-no-vote", Some("MULTICAST_FAULT_LEARNER_NO_VOTE");
-    /// Who is behind what was freed is told from where to go on (rule 12).
+    /// A member behind what was freed is told from where to go on (rule 12).
     Skip = "skip", Some("MULTICAST_FAULT_SKIP");
     /// A HINT moves the clock alone (rule 13).
     Hint = "hint", Some("MULTICAST_FAULT_HINT");
@@ -63,7 +63,7 @@ rules! {
     Done = "done", Some("MULTICAST_FAULT_DONE");
     /// An entry is freed behind a committed timestamp that is not below its final one (rule 24).
     Covered = "covered", Some("MULTICAST_FAULT_COVERED");
-    /// What is over elsewhere is delivered void (rule 25).
+    /// A message that is over elsewhere is delivered void (rule 25).
     Void = "void", Some("MULTICAST_FAULT_VOID");
     /// A receiver answers by the list that its leader has (rule 26).
     ListVersion = "list-version", Some("MULTICAST_FAULT_LIST_VERSION");
@@ -77,7 +77,7 @@ rules! {
     GreatestLog = "greatest-log", None;
     /// Majorities of every configuration that is not settled promise (rule 11).
     EveryConfiguration = "every-configuration", None;
-    /// Who learns has promised the present epoch (rule 12).
+    /// A learner has promised the present epoch (rule 12).
     LearnerPromises = "learner-promises", None;
     /// A call is complete when every destination group has answered (rule 17).
     AllAnswered = "all-answered", None;
@@ -89,7 +89,7 @@ rules! {
     Once = "once", None;
     /// A receiver takes nothing while its queue is full (rule 26).
     QueueBound = "queue-bound", None;
-    /// Who joins has a peer's state that is not behind the list's first entry (rule 26).
+    /// A joining receiver has a peer's state that is not behind the list's first entry (rule 26).
     SnapshotBehind = "snapshot-behind", None;
 }
 

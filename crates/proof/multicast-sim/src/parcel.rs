@@ -1,4 +1,4 @@
-//! What nodes send each other: frames, and what a control plane tells by other ways.
+//! Parcels between nodes: frames, and messages of a control plane on other paths.
 
 use core::hash::{Hash, Hasher};
 use core::net::Ipv4Addr;
@@ -13,7 +13,7 @@ pub(crate) enum Parcel {
     Told(Arc<Told>),
 }
 
-/// What the authority tells switches and hosts, and switches answer.
+/// Messages of the authority to switches and hosts, and the switches' answers.
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     /// A switch's rows; for one start of it.

@@ -60,7 +60,7 @@ impl Report {
         self.violations.is_empty() && self.anomalies.is_empty()
     }
 
-    /// Who objects first: a checker, or the world itself.
+    /// The first to object: a checker, or the world itself.
     pub fn objection(&self) -> Option<String> {
         match self.violations.first() {
             Some(violation) => Some(violation.checker.to_owned()),

@@ -31,7 +31,7 @@ pub(crate) struct SenderNode {
     under_way: BTreeMap<MessageId, (u64, u32)>,
     /// Ids that messages got, for the world.
     pub(crate) sent: Vec<(MessageId, Waiting)>,
-    /// What became known, for the history.
+    /// Events that became known, for the history.
     pub(crate) notes: Vec<MulticastEvent>,
     without: Option<Rule>,
 }

@@ -19,9 +19,9 @@ pub struct LogArguments {
 enum Level {
     /// No line at all
     Off,
-    /// What needs an operator: packets are lost or ports are down
+    /// Events that need an operator: packets are lost or ports are down
     Error,
-    /// What may need an operator: fewer replicas, messages refused
+    /// Events that may need an operator: fewer replicas, messages refused
     Warn,
     /// Every change of state
     Info,

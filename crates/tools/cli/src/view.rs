@@ -24,7 +24,7 @@ pub struct ViewArguments {
     command: ViewCommand,
 }
 
-/// Where an engine is, and how its answers are printed.
+/// Address of an engine, and the form in which its answers are printed.
 #[derive(Args)]
 pub struct EngineArguments {
     /// Address of the engine, `rpc` in its file

@@ -84,7 +84,7 @@ say known kv get lamp
 stateplane lab down
 "#;
 
-/// What was said of each command: its exit code, and its words.
+/// Result of each command: its exit code, and its words.
 struct Told(BTreeMap<String, (String, String)>);
 
 impl Told {

@@ -53,7 +53,7 @@ impl Network {
         process.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What the controller says; it must say that all is well.
+    /// The controller's status, which must be that all is well.
     fn status(&self, words: &[&str]) -> Value {
         let config = self.folder.join("controller.toml");
         let config = config.to_str().expect("a path of letters");

@@ -1,4 +1,4 @@
-//! What packages install: files, man pages, completions, units of systemd with the rights that they
+//! Contents of packages: files, man pages, completions, units of systemd with the rights that they
 //! give. `make package-test` tries whole packages in a fresh Debian.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -280,7 +280,7 @@ impl Service {
         }
     }
 
-    /// What the controller says of the groups.
+    /// The controller's view of the groups.
     ///
     /// # Errors
     /// `LAB006`, also if `wait` seconds pass before every group is whole, where one is to wait.

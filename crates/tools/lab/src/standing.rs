@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST: u64 = 256;
 /// The answer to a request that was done.
 const DONE: &str = "done";
-/// What the owner says of a lab that is up.
+/// The owner's report about a lab that is up.
 const UP: &str = "is up;";
 
 /// Arguments of `stateplane lab up`.

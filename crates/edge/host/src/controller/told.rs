@@ -28,7 +28,7 @@ const MULTICAST: Words = Words {
     chains: "groups of multicast",
 };
 
-/// What was told last of one system.
+/// State of one system that was told last.
 #[derive(Debug, Default)]
 struct System {
     alive: BTreeMap<Ipv4Addr, bool>,
@@ -44,7 +44,7 @@ struct Led {
     receivers: BTreeSet<Ipv4Addr>,
 }
 
-/// What was told last.
+/// State of all systems that was told last.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     next: u64,

@@ -38,7 +38,7 @@ struct Known {
     silent: bool,
     /// Starts that a newer one replaced.
     replaced: Vec<u32>,
-    /// What was told, and when.
+    /// Texts that were told, and when.
     told: BTreeMap<String, u64>,
 }
 

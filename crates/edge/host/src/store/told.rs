@@ -153,7 +153,7 @@ impl Change {
     }
 }
 
-/// What was told last.
+/// State that was told last.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     next: u64,

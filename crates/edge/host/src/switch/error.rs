@@ -40,7 +40,7 @@ pub enum SwitchServerError {
     Unfit {
         /// Seconds waited.
         waited_s: u64,
-        /// What differs.
+        /// The differences, in words.
         differences: Vec<String>,
     },
     /// The configuration file is refused.

@@ -65,7 +65,7 @@ struct Head {
     asked: Option<u64>,
     heard: Option<u64>,
     silent: bool,
-    /// What differs; `None` before the first answer.
+    /// The differences; `None` before the first answer.
     differences: Option<Vec<String>>,
     /// MAC address that answers ARP for it.
     seen: Option<MacAddress>,
@@ -82,7 +82,7 @@ pub struct HeadReport {
     pub port: Port,
     /// True if its settings fit the switch's.
     pub fits: bool,
-    /// What differs, in words.
+    /// The differences, in words.
     pub differences: Vec<String>,
     /// ms for which it has not answered, if it is silent.
     pub silent_ms: Option<u64>,
@@ -104,7 +104,7 @@ pub(super) struct Declared {
     pub shards: Option<(u16, Option<u32>)>,
     /// Configuration number of the chains, and its line; `None` under a controller.
     pub chain_epoch: Option<(u32, Option<u32>)>,
-    /// What a first lease of each class should give, and its line.
+    /// First lease of each class that the file asks for, and its line.
     pub first_leases: Vec<(u8, u32, Option<u32>)>,
     /// Line of the switch's address.
     pub address_line: Option<u32>,
@@ -230,7 +230,7 @@ impl Greeter {
         self.links.is_empty() && !answered && self.heads.values().any(|head| head.silent)
     }
 
-    /// What does not fit, in words.
+    /// The settings that do not fit, in words.
     pub(super) fn differences(&self) -> Vec<String> {
         let of_head = |head: &Head| {
             let address = head.file.address;

@@ -56,7 +56,7 @@ const EVENTS: [(usize, &str); 9] = [
     ),
 ];
 
-/// What was told last.
+/// State that was told last.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     next: u64,

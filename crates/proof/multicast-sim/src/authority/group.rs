@@ -1,4 +1,4 @@
-//! What the authority knows and stores of a group.
+//! The authority's knowledge of a group, and the part that it stores.
 
 use super::{Members, Start};
 use crate::options::Rule;
@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) sets: Vec<Members>,
     pub(super) receivers: BTreeMap<u8, usize>,
     pub(super) list_version: u16,
-    /// Who learns. It has promised the present epoch if `learner_promised`.
+    /// The learner. It has promised the present epoch if `learner_promised`.
     pub(super) learner: Option<(u8, Start)>,
     pub(super) learner_promised: bool,
     change: Change,
@@ -113,7 +113,7 @@ impl Group {
         self.used.extend(self.learner.map(|(number, _)| number));
     }
 
-    /// What the controller does not have after a restart.
+    /// State that the controller does not have after a restart.
     pub(super) fn forget_what_was_not_stored(&mut self) {
         self.leader = None;
         self.learner_promised = false;
@@ -288,7 +288,7 @@ impl Group {
         }
     }
 
-    /// What the leader says of itself.
+    /// The leader's report about itself.
     pub(super) fn leading(&mut self, message: &Repr<'_>, established: u8, joined: u8) {
         if message.flags & established != 0 && !self.established {
             self.established = true;

@@ -1,4 +1,4 @@
-//! What switches have, read from their registers, and which messages come to them.
+//! State of switches, read from their registers, and the messages that come to them.
 
 use crate::device::Device;
 use crate::places::switch_address;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Numbers of messages by their ids.
 type Messages = BTreeMap<MessageId, u64>;
 
-/// What was seen of a group at a switch.
+/// State of a group that was seen at a switch.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     commit: u32,

@@ -102,7 +102,7 @@ struct Group {
     enough_since: Option<u64>,
     /// Member that led in the epoch before, and is to lead again if it can.
     led_before: Option<u8>,
-    /// What the leader said in this epoch.
+    /// The leader's report in this epoch.
     led: Led,
     /// The learner has joined.
     joined: bool,

@@ -142,7 +142,7 @@ pub struct SlotBook {
 pub enum Decision {
     /// Epoch, members and receivers of a group.
     Group(GroupConfig),
-    /// Who has which slot.
+    /// The session that has each slot.
     Slots(SlotBook),
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stateplane_wire::multicast_control::{Beat, Message, ROOM_OF_BEAT, Row, Standing, slot};
 
-/// What a switch follows: what the controller said last of each group and slot.
+/// The controller's newest decision about each group and slot, which a switch follows.
 ///
 /// Send [`Follower::beat`] every so often, and put what [`Follower::handle_message`] gives into the
 /// program's tables before the next one: it says so.
@@ -69,7 +69,7 @@ impl Follower {
         Message::Beat(beat).to_vec()
     }
 
-    /// What it took last could not be put into tables: it asks for all anew.
+    /// Its last decisions could not be put into tables: it asks for all anew.
     pub fn doubt(&mut self) {
         self.version = 0;
         self.records.clear();

@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     pub(crate) row: u64,
     /// Time in µs at which its session was last heard.
     heard: u64,
-    /// Who asks for the session, or for its end, and waits.
+    /// Address that asks for the session, or for its end, and waits.
     asker: Option<SocketAddrV4>,
 }
 
@@ -30,7 +30,7 @@ impl Entry {
         self.decided == self.stored
     }
 
-    /// Who waits for what is stored.
+    /// Addresses that wait until the decision is stored.
     pub(crate) fn take_asker(&mut self) -> Option<SocketAddrV4> {
         self.asker.take()
     }

@@ -1,4 +1,4 @@
-//! What changes as groups do: their members, receivers and leaders, and sessions.
+//! Rows that change as groups do: their members, receivers and leaders, and sessions.
 
 use crate::{IDENTITY_TABLE, SetupError};
 use core::net::Ipv4Addr;
@@ -54,7 +54,7 @@ pub struct Group {
     pub receivers: BTreeMap<u8, Ipv4Addr>,
 }
 
-/// What the switch has of groups, leaders and sessions.
+/// Rows of groups, leaders and sessions that the switch has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Groups of which the switch is a member, by number.

@@ -11,7 +11,7 @@ pub struct ClientConfig {
     pub client: u64,
     /// Shards of the store.
     pub shards: u8,
-    /// Where answers go.
+    /// Address to which answers go.
     pub reply: SocketAddrV4,
     /// µs after which an operation without an answer is sent again; the time doubles with each.
     pub repeat_us: u64,
@@ -38,7 +38,7 @@ pub struct Reply {
     /// Place at which it was executed: a sender of the same host takes it, so that what it sends is
     /// behind it ([`stateplane_multicast::Sender::handle_final`]).
     pub at: FinalTime,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 

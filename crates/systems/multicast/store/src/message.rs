@@ -200,7 +200,7 @@ table! {
 pub type Found = Option<Value>;
 
 table! {
-    /// What became of an operation.
+    /// The outcome of an operation.
     Outcome as "outcome" {
         /// [`Operation::Open`]: the client is known; its operations name this place.
         Opened = 0 {}
@@ -227,7 +227,7 @@ table! {
 }
 
 table! {
-    /// What a shard knows of a client and its number.
+    /// A shard's knowledge of a client and its number.
     Verdict as "verdict" {
         /// The operation is to be executed.
         New = 0 {}
@@ -249,20 +249,20 @@ pub struct Command {
     pub number: u64,
     /// Place of the client's [`Operation::Open`]; zeros in that.
     pub opened: FinalTime,
-    /// Where the answer goes.
+    /// Address to which the answer goes.
     pub reply: SocketAddrV4,
     /// The operation.
     pub operation: Operation,
 }
 
-/// What a shard has at the place of an operation of several shards.
+/// State of a shard at the place of an operation of several shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// The place.
     pub at: FinalTime,
     /// The shard.
     pub shard: u8,
-    /// What it knows of the client.
+    /// Its knowledge of the client.
     pub verdict: Verdict,
     /// True if it has room for another record.
     pub room: bool,
@@ -305,7 +305,7 @@ table! {
             number: u64,
             /// Place at which it was executed.
             at: FinalTime,
-            /// What became of it.
+            /// Its outcome.
             outcome: Outcome,
         }
         /// A replica to those of other shards: what it has at a place.

@@ -62,7 +62,7 @@ pub struct Executed {
     pub at: FinalTime,
     /// The command.
     pub command: Command,
-    /// What became of it; of a repeated one, what became of it first.
+    /// Its outcome; of a repeated operation, that of the first time.
     pub outcome: Outcome,
 }
 

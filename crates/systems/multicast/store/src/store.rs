@@ -100,7 +100,7 @@ impl Store {
         }
     }
 
-    /// What the shard has of a command at its place.
+    /// The shard's part of a command at its place.
     pub(crate) fn part(&self, at: FinalTime, command: &Command) -> Part {
         let keys = command.operation.keys().into_iter();
         let own = keys.filter(|key| shard_of(key, self.config.shards) == self.config.shard);

@@ -22,7 +22,7 @@ pub enum Malformed {
     /// A number without a meaning.
     #[error("{what} {found} has no meaning")]
     Unknown {
-        /// What it is a number of.
+        /// The thing that it is a number of.
         what: &'static str,
         /// The number.
         found: u8,
@@ -30,7 +30,7 @@ pub enum Malformed {
     /// Too many or too few bytes or entries.
     #[error("{what} of length {found}")]
     Length {
-        /// What has the length.
+        /// The thing that has the length.
         what: &'static str,
         /// The length.
         found: usize,

@@ -10,7 +10,7 @@ pub struct Interval {
     pub low: u64,
     /// The count is not greater, but for a chance of `high_miss`; [`u64::MAX`]: no bound.
     pub high: u64,
-    /// What the sketch estimates, between the ends.
+    /// The sketch's estimate, between the ends.
     pub estimate: u64,
     /// Probability, over the seed, that the count is below `low`; 0: it never is.
     pub low_miss: f64,

@@ -20,7 +20,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What locations held at the cut `epoch`: a window is exact (rule 26).
+    /// Values of locations at the cut `epoch`: a window is exact (rule 26).
     pub fn window(values: Vec<u64>, epoch: u32) -> Reading {
         Reading {
             values,

@@ -30,7 +30,7 @@ fn place(sketch: &Sketch, key: Key, level: u32) -> usize {
     level as usize * shape.columns() * 2 + column
 }
 
-/// What a level estimates, below 0 too.
+/// A level's estimate, which may be below 0.
 fn estimate(sketch: &Sketch, key: Key, level: u32) -> i64 {
     let place = place(sketch, key, level);
     let part = &sketch.parts[0];

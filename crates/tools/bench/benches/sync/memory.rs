@@ -88,7 +88,7 @@ struct Followed {
     spent: Duration,
 }
 
-/// Where the engines are, by group.
+/// Addresses of the engines, by group.
 const ENGINES: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 255, 0, 2), 40_000);
 
 impl Followed {

@@ -44,7 +44,7 @@ const REST: Duration = Duration::from_micros(50);
 /// Time for a view to be complete.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What [`Served`] counts its packets with.
+/// Counts of packets of [`Served`].
 pub struct Counts {
     /// Packets that came.
     pub packets: AtomicU64,
@@ -54,7 +54,7 @@ pub struct Counts {
 
 /// A switch, its P4Runtime, and the engine of its groups.
 pub struct Served {
-    /// What it has counted.
+    /// Packets counted so far.
     pub counts: Arc<Counts>,
     /// The engine, from other threads.
     pub remote: Arc<Remote<SyncServer>>,
@@ -66,7 +66,7 @@ pub struct Served {
     _data: tempfile::TempDir,
 }
 
-/// What is to be compiled again by nobody.
+/// The compiled program, which nobody compiles again.
 fn prepared(text: &str) -> Prepared<Native> {
     let compiled = stateplane_compile::text(text).program_and_interface();
     let (program, interface) = compiled.unwrap_or_else(|refused| panic!("{refused}"));

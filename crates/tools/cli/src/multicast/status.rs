@@ -57,7 +57,7 @@ fn list(all: &[impl Display]) -> String {
     all.join(",")
 }
 
-/// What the oldest entry of a log waits for, in words.
+/// The reason for which the oldest entry of a log waits, in words.
 fn waits(oldest: &MulticastWaitsView) -> String {
     let mut parts = Vec::new();
     for (what, who) in [

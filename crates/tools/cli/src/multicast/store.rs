@@ -77,7 +77,7 @@ fn peer(text: &str) -> Result<(u8, SocketAddrV4), String> {
     parsed.ok_or_else(|| format!("{text} is not of the form SHARD=ADDRESS"))
 }
 
-/// What the threads of a replica share.
+/// State that the threads of a replica share.
 struct Shared {
     /// None until it has a peer's state.
     replica: Mutex<Option<Replica>>,

@@ -36,7 +36,7 @@ index = 0
 value = "random"
 "#;
 
-/// What runs in the place of a store server.
+/// The process in the place of a store server.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Peer {
     Store,
@@ -113,7 +113,7 @@ fn sealed(mut case: Case, keys: [Option<&'static str>; 2]) -> Case {
     case
 }
 
-/// What does not fit between the two files.
+/// Settings of the two files that do not fit.
 pub fn of_settings() -> Vec<Case> {
     vec![
         in_store(
@@ -198,7 +198,7 @@ pub fn of_settings() -> Vec<Case> {
     ]
 }
 
-/// What keeps the two from hearing each other.
+/// Mistakes that keep the two from hearing each other.
 pub fn of_the_way() -> Vec<Case> {
     let [a, b] = ["0a", "0b"];
     vec![
@@ -278,7 +278,7 @@ pub fn of_the_way() -> Vec<Case> {
     ]
 }
 
-/// What a replicated program lacks.
+/// Settings that a replicated program lacks.
 pub fn of_the_program() -> Vec<Case> {
     let entries: String = (0..4)
         .map(|shard| {

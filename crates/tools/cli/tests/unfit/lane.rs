@@ -178,7 +178,7 @@ impl Lane {
         );
     }
 
-    /// What stands in a log, with the files' paths as the table of cases has them.
+    /// Contents of a log, with the files' paths as the table of cases has them.
     pub fn log(&self, path: &Path) -> String {
         let folder = format!("{}/", self.folder.path().display());
         let text = fs::read_to_string(path).unwrap_or_default();

@@ -32,7 +32,7 @@ const VALUE_BYTES: f64 = (194.0 + 12.0 * BATCH as f64) / BATCH as f64;
 /// Bytes that wait for the link; what comes then is lost.
 const BUFFER: f64 = 128.0 * 1024.0;
 
-/// Where the engine is.
+/// Address of the engine.
 const ENGINE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 255, 0, 2), 40_000);
 
 /// Type of ApproSync's frames, and of messages in them (p4/approsync/frames.p4).
@@ -425,14 +425,14 @@ impl Bed {
         Ok(frames)
     }
 
-    /// What the data plane holds at a location.
+    /// Value that the data plane holds at a location.
     fn held(&self, location: u32) -> u64 {
         let registers = self.switch.engine().state().registers();
         let held = registers[self.values].word(location.into());
         held.unwrap_or(0) as u64
     }
 
-    /// What the control plane has.
+    /// Value that the control plane has.
     fn view(&self) -> &[u64] {
         match &self.side {
             Side::Sync(engine) => engine.values(),

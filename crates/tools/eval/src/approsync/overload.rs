@@ -62,7 +62,7 @@ pub(super) struct Moment {
     pub(super) told: Option<u64>,
 }
 
-/// What came of a course.
+/// Result of a course.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) moments: Vec<Moment>,

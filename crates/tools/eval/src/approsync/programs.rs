@@ -57,7 +57,7 @@ impl System {
     }
 }
 
-/// What a packet adds to its location.
+/// Amount that a packet adds to its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// 1.

@@ -1,4 +1,4 @@
-//! What sync adds to a program: Exp#1.
+//! Resources that sync adds to a program: Exp#1.
 
 use super::Making;
 use super::accuracy::HONEST;

@@ -22,7 +22,7 @@ const REPAIR_MS: u64 = 50;
 /// Longest time in ms between two deliveries in a group that shares no message with the victim's.
 const APART_MS: u64 = 10;
 
-/// What a kill means to a group.
+/// Effect of a kill on a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {

@@ -104,11 +104,11 @@ pub struct MulticastLogView {
     pub commit: u32,
     /// Its last index.
     pub end: u32,
-    /// What the oldest entry waits for, if there is one.
+    /// Reason for which the oldest entry waits, if there is one.
     pub oldest: Option<MulticastWaitsView>,
 }
 
-/// What the oldest entry of a log waits for.
+/// Reason for which the oldest entry of a log waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MulticastWaitsView {
     /// Members whose logs lack it, while it is not committed.

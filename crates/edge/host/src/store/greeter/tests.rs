@@ -55,7 +55,7 @@ fn greeting(host: u8, incarnation: u32, settings: &[Setting]) -> Greeting {
     }
 }
 
-/// What the answer to `greeting` says differs: names, indices and the server's values.
+/// Differences that the answer to `greeting` tells: names, indices and the server's values.
 fn differing(
     greeter: &mut Greeter,
     server: &Server,

@@ -1,4 +1,4 @@
-//! What a switch's file says for greetings and for neighbours that ask for the switch's addresses.
+//! Settings of a switch's file for greetings, and for neighbours that ask for the switch's addresses.
 
 use std::net::IpAddr;
 

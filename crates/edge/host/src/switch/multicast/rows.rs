@@ -1,10 +1,10 @@
-//! What the controller said, as rows of a switch's tables.
+//! The controller's decisions as rows of a switch's tables.
 
 use stateplane_multicast_setup::{Group, Member, Rows};
 use stateplane_wire::multicast_control::{self as control, Row, role};
 use std::collections::BTreeMap;
 
-/// What the controller said last.
+/// The controller's newest decisions.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     switch: u32,

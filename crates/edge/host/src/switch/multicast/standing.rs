@@ -3,7 +3,7 @@
 use stateplane_runtime::{Register, StateError, TargetState};
 use stateplane_wire::multicast_control::{LEADS, MOST_NUMBERS, Standing};
 
-/// What a switch's registers say.
+/// Contents of a switch's registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Which start of the switch its program has.

@@ -14,7 +14,7 @@ pub(super) struct Promise {
     pub(super) index: u32,
 }
 
-/// What a leader said in its epoch.
+/// A leader's report in its epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Led {
     /// Its own no-op is committed.
@@ -53,7 +53,7 @@ impl Promise {
     }
 }
 
-/// What a group is to do next.
+/// The next step of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// An epoch begins with these configurations.

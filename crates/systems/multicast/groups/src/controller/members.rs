@@ -71,7 +71,7 @@ impl Controller {
         }
     }
 
-    /// What a leader says of itself.
+    /// A leader's report about itself.
     fn leading(&mut self, now: u64, message: &Repr<'_>) {
         let Some(group) = self.groups.get_mut(&message.group) else {
             return;

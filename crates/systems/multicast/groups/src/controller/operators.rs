@@ -24,7 +24,7 @@ pub struct SwitchView {
     pub drained: bool,
 }
 
-/// What the oldest entry of a leader's log waits for. All are 0 if there is no entry, or if it can
+/// Reasons for which the oldest entry of a leader's log waits. All are 0 if there is no entry, or if it can
 /// be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
@@ -47,7 +47,7 @@ pub struct GroupState {
     pub established: bool,
     /// How far the leader is, as its host said last.
     pub standing: Option<Standing>,
-    /// What its oldest entry waits for.
+    /// Reasons for which its oldest entry waits.
     pub waits: Waits,
     /// Members that promised the epoch, while it has no leader, as a map.
     pub promised: u8,

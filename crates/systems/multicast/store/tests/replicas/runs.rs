@@ -158,7 +158,7 @@ struct Run {
     nodes: Vec<Node>,
     /// Datagrams under way: from, to, bytes.
     net: Vec<(usize, usize, Vec<u8>)>,
-    /// What was executed at a place.
+    /// The operation that was executed at a place.
     outcomes: BTreeMap<u64, BTreeSet<String>>,
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Said {
     },
 }
 
-/// What a switch has of a group.
+/// A group's state in a switch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Log {
     pub(super) promised: u32,

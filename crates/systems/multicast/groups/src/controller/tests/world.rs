@@ -66,7 +66,7 @@ pub(super) struct World {
     pub(super) answers: Vec<Message>,
     /// Committed entries of each group, by index from 1.
     pub(super) committed: BTreeMap<u8, Vec<u64>>,
-    /// Who led in each epoch of each group.
+    /// The leader in each epoch of each group.
     leaders: BTreeMap<(u8, u32), (u32, u32)>,
     next_entry: u64,
     next_tick: u64,
@@ -310,7 +310,7 @@ impl World {
         }
     }
 
-    /// What a leader committed is what every leader commits at that index, ever.
+    /// An entry that a leader committed is committed by every leader at that index, ever.
     fn note_committed(&mut self, switch: u32) {
         for (group, log) in &self.nodes[&switch].logs {
             let known = self.committed.entry(*group).or_default();
