@@ -247,6 +247,18 @@ impl Service {
             })
     }
 
+    /// Gives the lanes back after the answer of all that was asked on them, which a reaper would do
+    /// after the session's TTL. What is late of the requests are repetitions, which the lane knows
+    /// (rules 5 and 19). The message may be lost.
+    fn close(&mut self) -> Result<(), CommandError> {
+        let now = self.client.now();
+        if let Some(lanes) = self.agent().lanes() {
+            self.client.connection().close(now, lanes);
+            self.client.step(now).map_err(system)?;
+        }
+        Ok(())
+    }
+
     /// The next event of the agent; none at `end`.
     pub(crate) fn event(&mut self, end: u64) -> Result<Option<Event>, CommandError> {
         loop {
@@ -412,5 +424,6 @@ fn change(
         lane: Lane::Any,
     };
     let answer = service.perform(operation)?;
+    service.close()?;
     printer.change(&name, &answer)
 }

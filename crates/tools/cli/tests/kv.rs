@@ -350,6 +350,26 @@ fn an_unknown_outcome_has_a_code_of_its_own() {
     assert_eq!(running.kv(&["--timeout", "0.2", "get", "lamp"]).0, 4);
 }
 
+/// Rule 19: commands one after the other do not use up the lanes; what may still come to be executed
+/// keeps its own.
+#[test]
+fn a_command_that_was_answered_gives_its_lane_back() {
+    let running = Running::start();
+    let sessions = || running.kv(&["session", "--list"]).1.lines().count();
+    let none = sessions();
+    for value in ["on", "off"] {
+        assert_eq!(running.kv(&["put", "lamp", value]).0, 0);
+    }
+    assert_eq!(running.kv(&["put", "--absent", "lamp", "on"]).0, 5);
+    let since = Instant::now();
+    while sessions() != none {
+        assert!(since.elapsed() < Duration::from_secs(5), "sessions stay");
+    }
+    running.service.lock().expect("the service").lose_replies = u32::MAX;
+    assert_eq!(running.kv(&["--timeout", "0.2", "put", "lamp", "on"]).0, 7);
+    assert_eq!(sessions(), none + 1);
+}
+
 #[test]
 fn a_command_runs_under_a_lock_with_its_token() {
     let running = Running::start();
