@@ -378,10 +378,11 @@ impl Greeter {
             self.hear_icmp(frame);
             return false;
         }
-        let ports = [replication::PORT.to_be_bytes(); 2].concat();
+        let port = replication::PORT.to_be_bytes();
         let ours = frame[IP + 16..IP + 20] == self.own.address.octets();
         if protocol != ipv4::PROTOCOL_UDP
-            || frame[UDP..UDP + 4] != ports
+            || frame[UDP..UDP + 2] != port
+            || frame[UDP + 2..UDP + 4] != port
             || !ours
             || !is_greeting(&frame[MESSAGE..])
         {
