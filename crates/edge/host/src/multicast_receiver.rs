@@ -236,9 +236,9 @@ impl MulticastReceiver {
         if from.port() != PORT || message.group != self.config.group {
             return;
         }
-        // What is ignored changes nothing.
+        // A message that the receiver ignores changes nothing.
         let _ = receiver.handle_message(&message);
-        // Who tells of the latest epoch leads.
+        // The sender of the latest epoch's message leads.
         if self.leader.is_none_or(|(epoch, _)| epoch <= message.epoch) {
             self.leader = Some((message.epoch, *from.ip()));
         }

@@ -35,7 +35,7 @@ impl<T> Handle<T> {
 
 /// Does the work of a call, and gives its code as a number. A panic ends here.
 pub(crate) fn call(work: impl FnOnce() -> Result<Code, Failure>) -> i32 {
-    // What the work leaves half done is behind a lock that its panic poisons.
+    // State that the work leaves half done is behind a lock that its panic poisons.
     let outcome = catch_unwind(AssertUnwindSafe(work));
     match outcome {
         Ok(Ok(code)) => code as i32,

@@ -133,7 +133,7 @@ pub unsafe extern "C" fn stateplane_multicast_sender_step(
         let end = boot_time_us().saturating_add(wait_us);
         if let Some(next) = sender.poll_event() {
             to.write(self::event(next));
-            // What was handed over leaves also now. If the system refuses, it does so again.
+            // Messages that were handed over leave also now. A refusal of the system comes again later.
             let _ = sender.step(0);
             return Ok(Code::Ok);
         }

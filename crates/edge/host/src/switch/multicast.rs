@@ -99,7 +99,7 @@ pub fn follow_multicast<E: Engine + 'static>(
     let descriptor = socket.as_raw_fd();
     let mut readable = Readable::new([descriptor]).map_err(FollowError::Socket)?;
     let mut last = String::new();
-    // What stays wrong is said once, not with each BEAT.
+    // A fault that stays is told once, not with each BEAT.
     let mut tell = |error: &FollowError| {
         let text = error.to_string();
         if text != last {
@@ -160,7 +160,7 @@ pub fn follow_multicast<E: Engine + 'static>(
         if news.is_empty() {
             continue;
         }
-        // What is in effect is said at once, and the rest is asked for.
+        // The state in effect is told at once, and the rest is asked for.
         next = 0;
         view.take(news);
         let rows = view.rows(follower.incarnation());

@@ -93,7 +93,7 @@ fn links_stay_down_until_a_head_fits() {
     assert!(greeter.handle(SOON + 20, &answer(&next, Vec::new())));
     assert!(greeter.is_admitted() && !greeter.holds_down(0));
     assert!(greeter.report(SOON + 20).heads[0].fits);
-    // What differs later lowers no port.
+    // A difference that comes later lowers no port.
     let next = sent(&mut greeter, 2 * SELDOM);
     assert!(greeter.handle(2 * SELDOM, &answer(&next, vec![shards(2)])));
     assert!(!greeter.holds_down(0));

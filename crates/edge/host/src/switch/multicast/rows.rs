@@ -50,7 +50,7 @@ impl View {
             let Some(own) = row.members.iter().find(own) else {
                 continue;
             };
-            // Who is of an earlier configuration answers by its number, and gets no entries.
+            // A member of an earlier configuration answers by its number, and gets no entries.
             let others = row
                 .members
                 .iter()
