@@ -44,7 +44,7 @@ GOLDEN = check hazards multicast-store p4info protect store synchronise syntax t
 # Histories of coordination as JSON lines (docs/coordination-histories.md) that `make porcupine` judges.
 HISTORIES ?=
 
-# One part of several (PART=2/4), or those of a name, of what `make mutants` runs.
+# One part of several (PART=2/4), or those of some names (ONLY=lease,gate), of what `make mutants` runs.
 PART ?=
 ONLY ?=
 
@@ -57,7 +57,7 @@ help:
 	@echo 'make quick   format, lints and tests of the crates with changes (CRATE="store wire" names them)'
 	@echo 'make goldens write golden files anew; look at the difference before you commit it'
 	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make package-test, make mutants, make models, make fuzz'
-	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=name)'
+	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=lease,gate)'
 	@echo 'make models  TLC on the TLA+ model of coordination, and on the model with rules left out (needs Maven and Java)'
 	@echo 'make porcupine  Porcupine on histories of coordination (HISTORIES="a.jsonl b.jsonl"; needs Go)'
 	@echo 'make fuzz    every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'

@@ -32,9 +32,9 @@ struct Arguments {
     /// Only one of some parts of about equal size: 2/4 is the second of four
     #[arg(long, value_name = "K/N")]
     part: Option<Part>,
-    /// Only mutants whose names contain this
-    #[arg(long, value_name = "TEXT")]
-    only: Option<String>,
+    /// Only mutants whose names contain one of these, divided by commas
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    only: Vec<String>,
     /// Tells which mutants there are, and runs none
     #[arg(long)]
     list: bool,
@@ -59,8 +59,9 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let root = root.canonicalize().map_err(Error::file(&root))?;
     let mut mutants = mutant::read_all(&root)?;
-    if let Some(text) = &arguments.only {
-        mutants.retain(|mutant| mutant.name.contains(text.as_str()));
+    if !arguments.only.is_empty() {
+        let contains = |name: &str| arguments.only.iter().any(|text| name.contains(text));
+        mutants.retain(|mutant| contains(&mutant.name));
     }
     run::sort(&mut mutants);
     let mutants = match &arguments.part {
