@@ -10,5 +10,5 @@ mod guard;
 pub use datagram::{Received, SealReport, open_datagram, send_datagram};
 pub use error::KeysError;
 pub use file::{KeyFile, KeysFile, PeerFile};
-pub use frame::{Arrived, FrameCounters, open_frame, seal_frame};
+pub use frame::{Arrived, FrameCounters, is_impostor, open_frame, seal_frame};
 pub use guard::Guard;

@@ -19,5 +19,6 @@ pub use endpoint::{Answer, Config, ConfigError, Counters, Endpoint, Opened, Peer
 pub use key::{Key, KeyError, KeyId};
 pub use trailer::{
     ANSWER_LENGTH, Kind, Repr, TAG_LENGTH, TRAILER_LENGTH, Trailer, VERSION, answer_field, field,
+    is_answer,
 };
 pub use window::{ReplayWindow, Seen};

@@ -68,6 +68,11 @@ pub(crate) enum NotSealed {
     Version,
 }
 
+/// True of bytes that have the form of an answer; the tag is not verified.
+pub fn is_answer(bytes: &[u8]) -> bool {
+    Trailer::new_checked(bytes).is_ok_and(|trailer| trailer.kind == Kind::Answer)
+}
+
 impl<'a> Trailer<'a> {
     /// Looks at the end of `bytes`; the tag is not verified.
     pub(crate) fn new_checked(bytes: &'a [u8]) -> Result<Trailer<'a>, NotSealed> {

@@ -5,11 +5,16 @@
 //! if the port is 4797 on either side, and if it goes to, or comes from, the switch's own address
 //! in that service: what a switch only routes is sealed between others. All others pass as they
 //! are.
+//!
+//! A frame of the coordination service that arrives under the switch's own address is a stranger's:
+//! it is dropped at every port, or the switch would route it out by a sealed port under its own
+//! seal. The exception is an answer of the switch's seals, which a neighbour whose route to the
+//! asker leads through this switch gives back: it passes, and leaves as it is.
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
-use stateplane_seal::{ANSWER_LENGTH, Opened, TRAILER_LENGTH};
+use stateplane_seal::{ANSWER_LENGTH, Opened, TRAILER_LENGTH, is_answer};
 use stateplane_wire::{checksum, coordination, replication};
 
 use super::Guard;
@@ -29,6 +34,8 @@ pub struct FrameCounters {
     pub malformed: u64,
     /// Dropped on leaving: too long for the length fields.
     pub too_long: u64,
+    /// Dropped: messages of the coordination service that arrive under the switch's own address.
+    pub own_source: u64,
 }
 
 /// Verdict about a frame that arrived.
@@ -40,6 +47,17 @@ pub enum Arrived {
     Dropped,
     /// The switch gets nothing; this frame is to be sent back.
     Answered(Vec<u8>),
+}
+
+/// True if `frame`, which arrived by any port, is to be dropped, counted: it is of the coordination
+/// service and bears `own`, the switch's address there, as its source.
+pub fn is_impostor(counters: &mut FrameCounters, own: Ipv4Addr, frame: &[u8]) -> bool {
+    let is_own = is_coordination(frame, own, SOURCE);
+    if !is_own || is_answer(payload(frame)) {
+        return false;
+    }
+    counters.own_source += 1;
+    true
 }
 
 /// Opens the message in `frame`, in place, if it is one. `own` is the switch's address in the
@@ -95,6 +113,9 @@ pub fn seal_frame(
         counters.malformed += 1;
         return false;
     }
+    if own.is_some_and(|own| is_coordination(frame, own, SOURCE)) && is_answer(payload(frame)) {
+        return true;
+    }
     if length + TRAILER_LENGTH > usize::from(u16::MAX) {
         counters.too_long += 1;
         return false;
@@ -112,17 +133,31 @@ pub fn seal_frame(
 /// True of a frame of the protocols that are sealed; of coordination, if `own` stands where the
 /// frame has this address.
 fn is_message(frame: &[u8], own: Option<(Ipv4Addr, usize)>) -> bool {
+    let ports = udp_ports(frame);
+    ports == Some([replication::PORT; 2])
+        || own.is_some_and(|(own, at)| is_coordination(frame, own, at))
+}
+
+/// True of a frame of the coordination service that has `own` at offset `at`.
+fn is_coordination(frame: &[u8], own: Ipv4Addr, at: usize) -> bool {
+    udp_ports(frame).is_some_and(|ports| ports.contains(&coordination::PORT))
+        && address(frame, at) == own
+}
+
+/// Ports of a frame with a UDP datagram that is no fragment and stands behind IPv4 without options.
+fn udp_ports(frame: &[u8]) -> Option<[u16; 2]> {
     let is_udp = frame.len() >= MESSAGE
         && half(frame, TYPE) == 0x0800
         && frame[IP] == 0x45
         && half(frame, IP + 6) & 0x3fff == 0
         && frame[IP + 9] == 17;
-    if !is_udp {
-        return false;
-    }
-    let ports = [half(frame, UDP), half(frame, UDP + 2)];
-    let coordinates = |(own, at)| ports.contains(&coordination::PORT) && address(frame, at) == own;
-    ports == [replication::PORT; 2] || own.is_some_and(coordinates)
+    is_udp.then(|| [half(frame, UDP), half(frame, UDP + 2)])
+}
+
+/// Bytes behind the UDP header, without padding; none if IPv4's length does not fit the frame.
+fn payload(frame: &[u8]) -> &[u8] {
+    let end = IP + usize::from(half(frame, IP + 2));
+    frame.get(MESSAGE..end).unwrap_or_default()
 }
 
 /// Writes the lengths of a message of `length` bytes into the headers, and the checksums

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use stateplane_switch::Port;
 
 use super::SealReport;
-use crate::sealing::{Arrived, FrameCounters, Guard, KeysError, open_frame, seal_frame};
+use crate::sealing::{Arrived, FrameCounters, Guard, KeysError, is_impostor, open_frame, seal_frame};
 
 /// Ports at which messages of the replication protocol and of the coordination service must be
 /// sealed, and the keys.
@@ -45,8 +45,16 @@ impl Sealing {
         self.ports.contains(&port)
     }
 
-    /// Length of `frame` for the switch, its message opened; `None` if it gets none.
+    /// Length of `frame`, which arrived by `port`, for the switch, its message opened if the port
+    /// passes sealed ones only; `None` if the switch gets none.
     pub(super) fn open(&mut self, now: u64, port: Port, frame: &mut [u8]) -> Option<usize> {
+        let own = self.own;
+        if own.is_some_and(|own| is_impostor(&mut self.counters, own, frame)) {
+            return None;
+        }
+        if !self.covers(port) {
+            return Some(frame.len());
+        }
         match open_frame(&mut self.guard, &mut self.counters, self.own, now, frame) {
             Arrived::Pass(length) => return Some(length),
             Arrived::Answered(answer) => self.answers.push((port, answer)),

@@ -241,3 +241,38 @@ fn messages_of_coordination_are_sealed_between_their_ends() {
     assert!(seal_frame(&mut a, &mut counters, None, &mut other));
     assert_eq!(other, before);
 }
+
+/// A host that takes the switch's address for its own does not get the switch's seal.
+#[test]
+fn messages_that_arrive_under_the_own_address_are_dropped() {
+    let (mut a, mut b) = (guard(1, 2, B), guard(2, 1, A));
+    let mut counters = FrameCounters::default();
+    let ports = |frame: &mut Vec<u8>, from: u16, to: u16| {
+        put(frame, UDP, from);
+        put(frame, UDP + 2, to);
+    };
+    let switch = coordination::PORT;
+    for (from, to) in [(switch, switch), (switch, 5000), (5000, switch)] {
+        let mut forged = frame(A, B, &[9; 160], 0);
+        ports(&mut forged, from, to);
+        assert!(is_impostor(&mut counters, A, &forged));
+        assert!(!is_impostor(&mut counters, B, &forged));
+    }
+    let mut other = frame(A, B, &[9; 160], 0);
+    ports(&mut other, 53, 5000);
+    assert!(!is_impostor(&mut counters, A, &other));
+    assert_eq!(counters.own_source, 3);
+
+    // A neighbour gives the answer back, which the switch forwards without a seal of its own.
+    let mut question = frame(A, B, &[7; 160], 0);
+    ports(&mut question, 5000, switch);
+    assert!(seal_frame(&mut a, &mut counters, Some(A), &mut question));
+    let Arrived::Answered(mut answer) = open_frame(&mut b, &mut counters, Some(B), 0, &mut question)
+    else {
+        panic!("an answer");
+    };
+    let before = answer.clone();
+    assert!(!is_impostor(&mut counters, B, &answer));
+    assert!(seal_frame(&mut b, &mut counters, Some(B), &mut answer));
+    assert_eq!(answer, before);
+}
