@@ -63,8 +63,10 @@ parser CoordinationParser(
 
     state udp {
         packet.extract(hdr.udp);
-        transition select(hdr.udp.destination_port) {
-            COORDINATION_UDP_PORT: message;
+        // What is shorter than a message is for others, or no message: an answer of seals is routed.
+        transition select(hdr.udp.destination_port, hdr.udp.length) {
+            (COORDINATION_UDP_PORT, 0 .. UDP_BYTES + MESSAGE_BYTES - 1): accept;
+            (COORDINATION_UDP_PORT, _): message;
             default: accept;
         }
     }
