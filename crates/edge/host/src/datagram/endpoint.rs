@@ -61,7 +61,7 @@ impl Endpoint {
     }
 
     /// As [`push`](Self::push), with a seal behind the datagram.
-    pub(crate) fn push_sealed(
+    pub fn push_sealed(
         &mut self,
         to: SocketAddrV4,
         datagram: Arc<Vec<u8>>,
@@ -98,8 +98,8 @@ impl Endpoint {
         Ok(self.burst.len() == BURST)
     }
 
-    /// The socket.
-    pub(crate) fn socket(&self) -> &UdpSocket {
+    /// The socket, by which [`open_datagram`](crate::sealing::open_datagram) answers.
+    pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 

@@ -1,16 +1,18 @@
 //! A client of a chain, or of an echo, that keeps a number of requests in flight: a lane and a key
 //! for each, one datagram a request.
 
-use super::network::{CLIENT, CLIENT_PORT, RELAY, SWITCHES, switch};
+use super::network::{CLIENT, Chain, RELAY, SWITCHES};
 use stateplane_bench::loopback::ROUND;
 use stateplane_bench::peers::Latencies;
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::datagram::Endpoint;
+use stateplane_host::sealing::{Guard, open_datagram};
 use stateplane_wire::coordination::{
     self, Kind, MessageType, Operand, Operation, Outcome, Packet, Repr, flag,
 };
 use std::io::BufRead;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,6 +66,9 @@ impl Asks {
 
 struct Client {
     endpoint: Endpoint,
+    /// Seals what leaves and opens what comes, if the chain's messages are sealed.
+    guard: Option<Guard>,
+    chain: Chain,
     echo: SocketAddrV4,
     workers: Vec<Worker>,
     /// Lane of the first worker: a lane's requests never begin anew.
@@ -74,23 +79,28 @@ struct Client {
     resent: u64,
 }
 
-/// The role of the client: the echo's address, groups, first lane, requests in flight, bytes of a
-/// value. Each line of its input names a round, perhaps with other bytes of a value,
+/// The role of the client: the echo's address, the chain's letter, groups, first lane, requests in
+/// flight, bytes of a value and, if messages are sealed, a file of keys. Each line of its input names a round, perhaps with other bytes of a value,
 /// and it answers with items, ns, three latencies in µs
 /// and the number of requests sent again so far.
 pub fn run(arguments: &[&str]) {
-    let [echo, groups, first_lane, concurrency, value] = arguments[..] else {
-        panic!("client takes an address, groups, first lane, concurrency and bytes of a value");
+    let (arguments, keys) = arguments.split_at(arguments.len().min(6));
+    let [echo, chain, groups, first_lane, concurrency, value] = arguments[..] else {
+        panic!("client takes an address, a chain, four numbers and perhaps a file of keys");
     };
     let echo: Ipv4Addr = echo.parse().expect("an address");
     let number = |text: &str| text.parse::<usize>().expect("a number");
     let mut client = Client::new(
         SocketAddrV4::new(echo, coordination::PORT),
+        Chain::of_node(chain),
         number(groups) as u16,
         number(concurrency),
         number(value),
     );
     client.first_lane = number(first_lane);
+    client.guard = keys
+        .first()
+        .map(|keys| Guard::read(Path::new(keys)).expect("a file of keys"));
     client.configure();
     println!("ready");
     for line in std::io::stdin().lock().lines() {
@@ -105,8 +115,14 @@ pub fn run(arguments: &[&str]) {
 }
 
 impl Client {
-    fn new(echo: SocketAddrV4, groups: u16, concurrency: usize, value: usize) -> Client {
-        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, CLIENT_PORT);
+    fn new(
+        echo: SocketAddrV4,
+        chain: Chain,
+        groups: u16,
+        concurrency: usize,
+        value: usize,
+    ) -> Client {
+        let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, chain.client_port());
         let endpoint = Endpoint::open(address).expect("a socket");
         let worker = |at: usize| {
             let mut key = [0; 16];
@@ -123,6 +139,8 @@ impl Client {
         };
         Client {
             endpoint,
+            guard: None,
+            chain,
             echo,
             workers: (0..concurrency).map(worker).collect(),
             first_lane: 0,
@@ -141,15 +159,15 @@ impl Client {
             hops: SWITCHES as u8,
             ..Repr::new(message_type)
         };
-        repr.set_chain((1..=SWITCHES).map(switch));
-        repr.set_client(SocketAddrV4::new(CLIENT, CLIENT_PORT));
+        repr.set_chain((1..=SWITCHES).map(|number| self.chain.switch(number)));
+        repr.set_client(SocketAddrV4::new(CLIENT, self.chain.client_port()));
         repr
     }
 
     /// Founds all groups, as a controller does.
     fn configure(&mut self) {
         for number in 1..=SWITCHES {
-            let to = SocketAddrV4::new(switch(number), coordination::PORT);
+            let to = SocketAddrV4::new(self.chain.switch(number), coordination::PORT);
             let ping = self.base(MessageType::Ping, 0);
             let incarnation = self.insist(&ping, to, |packet| {
                 packet.message_type() == MessageType::Pong
@@ -181,14 +199,18 @@ impl Client {
         let bytes = Arc::new(message.to_vec().expect("a message has bytes"));
         loop {
             assert!(start.elapsed() < DEATH, "{to} is silent");
-            self.endpoint.push(to, bytes.clone());
+            self.push(to, bytes.clone());
             self.endpoint.flush();
             let until = boot_time_us() + 50_000;
             while boot_time_us() < until {
                 self.endpoint.wait_until(until).expect("a socket");
                 self.endpoint.take().expect("a socket");
-                for (_, bytes) in self.endpoint.taken() {
-                    if let Ok(packet) = Packet::new_checked(bytes)
+                let now = boot_time_us();
+                for (from, bytes) in self.endpoint.taken() {
+                    let guard = self.guard.as_mut();
+                    let opened = open_datagram(guard, now, self.endpoint.socket(), from, bytes);
+                    if let Some(received) = opened
+                        && let Ok(packet) = Packet::new_checked(received.message)
                         && answered(&packet)
                     {
                         return packet.handle();
@@ -202,9 +224,9 @@ impl Client {
     fn begin(&mut self, at: usize, asks: Asks) {
         let worker = &self.workers[at];
         let (operation, flags, to) = match asks {
-            Asks::Write => (Operation::Write, 0, switch(1)),
-            Asks::LeasedRead => (Operation::Read, flag::LEASED, switch(SWITCHES)),
-            Asks::ChainRead => (Operation::Read, 0, switch(1)),
+            Asks::Write => (Operation::Write, 0, self.chain.switch(1)),
+            Asks::LeasedRead => (Operation::Read, flag::LEASED, self.chain.switch(SWITCHES)),
+            Asks::ChainRead => (Operation::Read, 0, self.chain.switch(1)),
             Asks::Echo => (Operation::Write, 0, *self.echo.ip()),
             Asks::Relay => (Operation::Write, 0, RELAY),
         };
@@ -239,7 +261,15 @@ impl Client {
     /// is sent again.
     fn send(&mut self, at: usize) {
         let worker = &self.workers[at];
-        self.endpoint.push(worker.to, worker.bytes.clone());
+        self.push(worker.to, worker.bytes.clone());
+    }
+
+    fn push(&mut self, to: SocketAddrV4, message: Arc<Vec<u8>>) {
+        let trailer = self.guard.as_mut().map(|guard| {
+            let trailer = guard.seal(*to.ip(), &message);
+            trailer.expect("the file of keys names the switches")
+        });
+        self.endpoint.push_sealed(to, message, trailer);
     }
 
     /// Asks for half a second, and waits for the last answers.
@@ -292,8 +322,11 @@ impl Client {
 
     /// Puts the workers whose answers were taken last into `answered`.
     fn judge(&mut self, asks: Asks, answered: &mut Vec<usize>) {
-        for (_, bytes) in self.endpoint.taken() {
-            let Ok(packet) = Packet::new_checked(bytes) else {
+        let now = boot_time_us();
+        for (from, bytes) in self.endpoint.taken() {
+            let guard = self.guard.as_mut();
+            let opened = open_datagram(guard, now, self.endpoint.socket(), from, bytes);
+            let Some(Ok(packet)) = opened.map(|it| Packet::new_checked(it.message)) else {
                 continue;
             };
             let lane = usize::from(packet.lane());

@@ -2,7 +2,8 @@
 //! a process, beside datagrams of the same bytes that a process in another namespace echoes
 //! (`udp-echo`), beside the same datagrams through as many switches whose program only sends them on
 //! (`relay`), and beside Redis whose writes wait for both replicas (`redis-wait`) and etcd, at
-//! equal concurrency. Behind an answer of the chain stands the memory of its switches;
+//! equal concurrency. `sealed` rows are another chain's, whose switches' ports and client seal their
+//! messages, beside the one that does not. Behind an answer of the chain stands the memory of its switches;
 //! `stateplane_bench::peers` says what stands behind those of others.
 //!
 //! A write crosses four links, as the relays' datagrams do: their row is what this machine moves
@@ -19,11 +20,13 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod client;
+mod keys;
 mod memory;
 mod network;
 mod switch;
 
-use network::{ECHO, Network, Role};
+use keys::Keys;
+use network::{Chain, ECHO, Network, Role};
 use stateplane_bench::peers::{Asked, Etcd, Redis};
 use stateplane_bench::{Report, Sample};
 use stateplane_wire::coordination;
@@ -36,6 +39,9 @@ use std::time::Duration;
 const CONCURRENCY: usize = 256;
 const GROUPS: usize = 64;
 
+/// First lane and requests in flight of clients.
+const CONCURRENCIES: [(usize, usize); 2] = [(0, CONCURRENCY), (CONCURRENCY, 1)];
+
 /// Bytes of a value.
 const VALUE: usize = 64;
 
@@ -47,7 +53,7 @@ fn main() -> ExitCode {
     // This program takes every role, each in a namespace of its own.
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["switch", number] => switch::run(number),
+        ["switch", ..] => switch::run(&arguments[1..]),
         ["relay", number] => switch::relay(number),
         ["client", ..] => client::run(&arguments[1..]),
         ["echo"] => echo(),
@@ -80,11 +86,28 @@ struct Client {
 }
 
 impl Client {
-    fn start(network: &Network, first_lane: usize, concurrency: usize) -> Result<Client, String> {
+    /// A client of the chain without seals; of the sealed one, with `keys`.
+    fn start(
+        network: &Network,
+        first_lane: usize,
+        concurrency: usize,
+        keys: Option<&Keys>,
+    ) -> Result<Client, String> {
         let [groups, first_lane, concurrency, value] =
             [GROUPS, first_lane, concurrency, VALUE].map(|number| number.to_string());
         let echo = ECHO.to_string();
-        let arguments = ["client", &echo, &groups, &first_lane, &concurrency, &value];
+        let chain = keys.map_or(Chain::Plain, |_| Chain::Sealed).node();
+        let mut arguments = vec![
+            "client",
+            &echo,
+            chain,
+            &groups,
+            &first_lane,
+            &concurrency,
+            &value,
+        ];
+        let keys = keys.map(Keys::client);
+        arguments.extend(keys.as_deref());
         let role = network.role("c", &arguments)?;
         Ok(Client {
             role,
@@ -155,11 +178,24 @@ fn round(client: &RefCell<Client>, asks: &str, roles: &[Role], work: &mut Work) 
     sample
 }
 
-/// Roles of a kind, one in each namespace of `nodes`.
-fn roles(network: &Network, kind: &str, node: &str) -> Result<Vec<Role>, String> {
+/// The relays, each in its namespace.
+fn relays(network: &Network) -> Result<Vec<Role>, String> {
     (1..=network::SWITCHES)
-        .map(|number| network.role(&format!("{node}{number}"), &[kind, &number.to_string()]))
+        .map(|number| network.role(&format!("r{number}"), &["relay", &number.to_string()]))
         .collect()
+}
+
+/// The switches of the chain without seals; of the sealed one, with `keys`.
+fn switches(network: &Network, keys: Option<&Keys>) -> Result<Vec<Role>, String> {
+    let node = keys.map_or(Chain::Plain, |_| Chain::Sealed).node();
+    let switch = |number: usize| {
+        let text = number.to_string();
+        let mut arguments = vec!["switch", node, &text];
+        let keys = keys.map(|keys| keys.switch(number));
+        arguments.extend(keys.as_deref());
+        network.role(&format!("{node}{number}"), &arguments)
+    };
+    (1..=network::SWITCHES).map(switch).collect()
 }
 
 fn measure(arguments: &[&str]) -> Result<(), String> {
@@ -181,14 +217,11 @@ fn measure(arguments: &[&str]) -> Result<(), String> {
     }
     let network = Network::up();
     let echo = [network.role("e", &["echo"])?];
-    let switches = roles(&network, "switch", "s")?;
-    let relays = roles(&network, "relay", "r")?;
-    for (first_lane, concurrency) in [(0, CONCURRENCY), (CONCURRENCY, 1)] {
-        let client = RefCell::new(Client::start(&network, first_lane, concurrency)?);
-        let called = |name: &str| match concurrency {
-            1 => format!("{name}, one client"),
-            _ => format!("{name}, {concurrency} workers"),
-        };
+    let plain = switches(&network, None)?;
+    let relays = relays(&network)?;
+    for (first_lane, concurrency) in CONCURRENCIES {
+        let client = RefCell::new(Client::start(&network, first_lane, concurrency, None)?);
+        let called = |name: &str| called(name, concurrency);
         for &(asks, name, _) in &rounds {
             for (against, by, others) in [
                 ("udp-echo", "echo", &echo[..]),
@@ -197,7 +230,7 @@ fn measure(arguments: &[&str]) -> Result<(), String> {
                 let (mut ours, mut theirs) = (Work::default(), Work::default());
                 report.compare(
                     &called(name),
-                    || round(&client, asks, &switches, &mut ours),
+                    || round(&client, asks, &plain, &mut ours),
                     against,
                     || round(&client, by, others, &mut theirs),
                 );
@@ -230,7 +263,49 @@ fn measure(arguments: &[&str]) -> Result<(), String> {
             }
         }
     }
+    sealed(&mut report, &network, &rounds, &plain)?;
     report.finish().map_err(|error| error.to_string())
+}
+
+/// Name of a row of so many requests in flight.
+fn called(name: &str, concurrency: usize) -> String {
+    match concurrency {
+        1 => format!("{name}, one client"),
+        _ => format!("{name}, {concurrency} workers"),
+    }
+}
+
+/// Measures a chain with seals beside `plain`, which has none. Its switches are started for it: their
+/// leases would take processor time from all that is measured before.
+fn sealed(
+    report: &mut Report,
+    network: &Network,
+    rounds: &[(&str, &str, Asked)],
+    plain: &[Role],
+) -> Result<(), String> {
+    let keys = Keys::make().map_err(|error| error.to_string())?;
+    let switches = switches(network, Some(&keys))?;
+    for (first_lane, concurrency) in CONCURRENCIES {
+        let start = |lanes: usize, keys: Option<&Keys>| {
+            Client::start(network, lanes, concurrency, keys).map(RefCell::new)
+        };
+        // The plain chain knows the lanes of its clients before.
+        let first = CONCURRENCY + 1 + first_lane;
+        let (ours, theirs) = (start(first_lane, Some(&keys))?, start(first, None)?);
+        for (asks, name, _) in rounds {
+            let name = called(&format!("{name}, sealed"), concurrency);
+            let (mut sealed, mut open) = (Work::default(), Work::default());
+            report.compare(
+                &name,
+                || round(&ours, asks, &switches, &mut sealed),
+                "not sealed",
+                || round(&theirs, asks, plain, &mut open),
+            );
+            let name = format!("{name}, cpu");
+            report.measure(&name, "µs", sealed.each(), "not sealed", open.each());
+        }
+    }
+    Ok(())
 }
 
 /// A service of others.

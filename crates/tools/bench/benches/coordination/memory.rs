@@ -1,6 +1,6 @@
 //! The switches' programs without sockets: the time that head, middle and tail spend on a write.
 
-use super::network::{CLIENT, CLIENT_PORT, SWITCHES, switch};
+use super::network::{CLIENT, Chain, SWITCHES};
 use super::switch::{PROGRAM, RELAY_PROGRAM, configuration, relay_configuration};
 use stateplane_bench::switch::compile;
 use stateplane_bench::{Report, frame};
@@ -76,13 +76,13 @@ fn message<'a>(message_type: MessageType, group: u16) -> Repr<'a> {
         hops: SWITCHES as u8,
         ..Repr::new(message_type)
     };
-    repr.set_chain((1..=SWITCHES).map(switch));
-    repr.set_client(SocketAddrV4::new(CLIENT, CLIENT_PORT));
+    repr.set_chain((1..=SWITCHES).map(|number| Chain::Plain.switch(number)));
+    repr.set_client(SocketAddrV4::new(CLIENT, Chain::Plain.client_port()));
     repr
 }
 
 fn frame_of(repr: &Repr<'_>, number: usize) -> Vec<u8> {
-    let to = SocketAddrV4::new(switch(number), coordination::PORT);
+    let to = SocketAddrV4::new(Chain::Plain.switch(number), coordination::PORT);
     frame::message(CLIENT, to, &repr.to_vec().expect("a message has bytes"))
 }
 
@@ -111,7 +111,7 @@ fn chain() -> Vec<Node> {
     let compiled = Compiled::new(compile(PROGRAM)).expect("the program loads");
     let mut nodes = Vec::new();
     for number in 1..=SWITCHES {
-        let mut node = Node::new(&compiled, &configuration(number));
+        let mut node = Node::new(&compiled, &configuration(Chain::Plain, number));
         for group in 0..GROUPS as u16 {
             let configure = Repr {
                 flags: flag::FOUNDS,

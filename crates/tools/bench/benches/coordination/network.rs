@@ -1,8 +1,8 @@
-//! A client and a chain of three switches in a ring of namespaces, a ring of three more whose switches
-//! only forward, and a namespace that echoes:
+//! A client and a chain of three switches in a ring of namespaces, a ring of three more whose ports seal
+//! their messages, a third one whose switches only forward, and a namespace that echoes:
 //!
 //! ```text
-//! c ── s1 ── s2 ── s3 ── c ── r1 ── r2 ── r3 ── c ── e
+//! c ── s1 ── s2 ── s3 ── c ── k1 ── k2 ── k3 ── c ── r1 ── r2 ── r3 ── c ── e
 //! ```
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,23 +15,65 @@ pub const SWITCHES: usize = 3;
 /// Address of the client, on its link to the first switch.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
 
-/// UDP port of the client.
-pub const CLIENT_PORT: u16 = 40_000;
-
 /// Address to which datagrams go that the ring of relays brings back.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 40, 1, 1);
 
 /// Address of the echo.
 pub const ECHO: Ipv4Addr = Ipv4Addr::new(10, 30, 9, 2);
 
-/// Address of a switch, from 1.
-pub const fn switch(number: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 40, 0, number as u8)
+/// A chain of switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// Messages pass as they are.
+    Plain,
+    /// The switches' ports and the client seal messages.
+    Sealed,
 }
 
-/// Ethernet address of a switch's port 0, towards the head's side, or 1.
-pub fn switch_mac(number: usize, port: usize) -> String {
-    format!("02:00:00:00:a{number}:0{port}")
+impl Chain {
+    /// First letter of its switches' nodes.
+    pub const fn node(self) -> &'static str {
+        match self {
+            Chain::Plain => "s",
+            Chain::Sealed => "k",
+        }
+    }
+
+    /// The chain of that letter.
+    pub fn of_node(node: &str) -> Chain {
+        match node {
+            "s" => Chain::Plain,
+            "k" => Chain::Sealed,
+            _ => panic!("no such chain: {node}"),
+        }
+    }
+
+    /// UDP port of its client.
+    pub const fn client_port(self) -> u16 {
+        40_000 + self as u16
+    }
+
+    /// Address of a switch, from 1.
+    pub const fn switch(self, number: usize) -> Ipv4Addr {
+        Ipv4Addr::new(10, 40, 10 * self as u8, number as u8)
+    }
+
+    /// Ethernet address of a switch's port 0, towards the head's side, or 1.
+    pub fn switch_mac(self, number: usize, port: usize) -> String {
+        let letter = match self {
+            Chain::Plain => 'a',
+            Chain::Sealed => 'c',
+        };
+        format!("02:00:00:00:{letter}{number}:0{port}")
+    }
+
+    /// The client's interfaces: towards the first switch, towards the last.
+    pub const fn client_interfaces(self) -> [usize; 2] {
+        match self {
+            Chain::Plain => [0, 1],
+            Chain::Sealed => [5, 6],
+        }
+    }
 }
 
 /// Ethernet address of a relay's port.
@@ -39,14 +81,16 @@ pub fn relay_mac(number: usize, port: usize) -> String {
     format!("02:00:00:00:d{number}:0{port}")
 }
 
-/// Ethernet address of a client's interface: 0 towards the first switch, 1 towards the last, 3
-/// towards the first relay, 4 towards the last.
+/// Ethernet address of a client's interface: 3 towards the first relay, 4 towards the last, 2 towards
+/// the echo; [`Chain::client_interfaces`] towards chains.
 pub fn client_mac(interface: usize) -> String {
     format!("02:00:00:00:b0:0{interface}")
 }
 
-/// Nodes: the client, the switches, the relays, the echo.
-const NODES: [&str; 8] = ["c", "s1", "s2", "s3", "r1", "r2", "r3", "e"];
+/// Nodes: the client, the switches, those that seal, the relays, the echo.
+const NODES: [&str; 11] = [
+    "c", "s1", "s2", "s3", "k1", "k2", "k3", "r1", "r2", "r3", "e",
+];
 
 /// Namespaces `spc<pid>-c` and so on, removed when dropped.
 pub struct Network {
@@ -80,9 +124,9 @@ impl Network {
         for node in NODES {
             must(Command::new("ip").args(["netns", "add", &network.namespace(node)]));
         }
-        let port = |number: usize, port: usize| {
-            let interface = format!("p{port}");
-            (format!("s{number}"), interface, switch_mac(number, port))
+        let port = |chain: Chain, number: usize, port: usize| {
+            let node = format!("{}{number}", chain.node());
+            (node, format!("p{port}"), chain.switch_mac(number, port))
         };
         let relay = |number: usize, port: usize| {
             let interface = format!("p{port}");
@@ -93,11 +137,18 @@ impl Network {
             ("c".to_owned(), name, client_mac(interface))
         };
         let echo = ("e".to_owned(), "e0".to_owned(), client_mac(9));
+        for chain in [Chain::Plain, Chain::Sealed] {
+            let [first, last] = chain.client_interfaces();
+            for (near, far) in [
+                (client(first), port(chain, 1, 0)),
+                (port(chain, 1, 1), port(chain, 2, 0)),
+                (port(chain, 2, 1), port(chain, 3, 0)),
+                (port(chain, 3, 1), client(last)),
+            ] {
+                network.link(&near, &far);
+            }
+        }
         for (near, far) in [
-            (client(0), port(1, 0)),
-            (port(1, 1), port(2, 0)),
-            (port(2, 1), port(3, 0)),
-            (port(3, 1), client(1)),
             (client(3), relay(1, 0)),
             (relay(1, 1), relay(2, 0)),
             (relay(2, 1), relay(3, 0)),
@@ -115,18 +166,21 @@ impl Network {
             );
         }
         let mut script = format!("ip address add {CLIENT}/32 dev c0; ");
-        for number in 1..=SWITCHES {
-            // A request goes to the head by one side, to the last switch by the other.
-            let (interface, mac) = if number == SWITCHES {
-                (1, switch_mac(SWITCHES, 1))
-            } else {
-                (0, switch_mac(1, 0))
-            };
-            let address = switch(number);
-            script += &format!(
-                "ip route add {address}/32 dev c{interface} src {CLIENT}; \
-                 ip neighbour add {address} lladdr {mac} dev c{interface}; "
-            );
+        for chain in [Chain::Plain, Chain::Sealed] {
+            let [first, last] = chain.client_interfaces();
+            for number in 1..=SWITCHES {
+                // A request goes to the head by one side, to the last switch by the other.
+                let (interface, mac) = if number == SWITCHES {
+                    (last, chain.switch_mac(SWITCHES, 1))
+                } else {
+                    (first, chain.switch_mac(1, 0))
+                };
+                let address = chain.switch(number);
+                script += &format!(
+                    "ip route add {address}/32 dev c{interface} src {CLIENT}; \
+                     ip neighbour add {address} lladdr {mac} dev c{interface}; "
+                );
+            }
         }
         let mac = relay_mac(1, 0);
         script += &format!(

@@ -1,11 +1,10 @@
 //! A switch of the chain, and one that only forwards.
 
-use super::network::{
-    CLIENT, CLIENT_PORT, RELAY, SWITCHES, client_mac, relay_mac, switch, switch_mac,
-};
+use super::network::{CLIENT, Chain, RELAY, SWITCHES, client_mac, relay_mac};
 use stateplane_bench::switch::compile;
 use stateplane_host::ports::{Access, PortSpec};
-use stateplane_host::switch::{RunOptions, SwitchFile, run_switch};
+use stateplane_host::sealing::Guard;
+use stateplane_host::switch::{RunOptions, Sealing, SwitchFile, run_switch};
 use stateplane_native::{Native, Options};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,15 +16,15 @@ pub const RELAY_PROGRAM: &str = "bench/p4/relay.p4";
 
 /// Configuration of switch `number`: the others lie on its left (port 0) and right (port 1), the
 /// client on the right of all, so that answers need not go back.
-pub fn configuration(number: usize) -> String {
-    let address = switch(number);
+pub fn configuration(chain: Chain, number: usize) -> String {
+    let address = chain.switch(number);
     let mut text = format!("[coordination]\nswitch = {number}\naddress = \"{address}\"\n");
-    let left = (0, neighbour_mac(number, 0));
-    let right = (1, neighbour_mac(number, 1));
+    let left = (0, neighbour_mac(chain, number, 0));
+    let right = (1, neighbour_mac(chain, number, 1));
     let others = (1..=SWITCHES).filter(|other| *other != number);
     let others = others.map(|other| {
         let side = if other < number { &left } else { &right };
-        (switch(other), side)
+        (chain.switch(other), side)
     });
     let mut list = String::new();
     for (to, (port, mac)) in others.chain([(CLIENT, &right)]) {
@@ -33,7 +32,7 @@ pub fn configuration(number: usize) -> String {
             text,
             "[[entries]]\ntable = \"router.routes\"\nkeys = [\"{to}/32\"]\naction = \"connected\"\n"
         );
-        let source = switch_mac(number, *port);
+        let source = chain.switch_mac(number, *port);
         let _ = write!(
             list,
             "{{ address = \"{to}\", port = {port}, mac = \"{mac}\", source_mac = \"{source}\" }}, "
@@ -45,12 +44,13 @@ pub fn configuration(number: usize) -> String {
 }
 
 /// Ethernet address of what is behind a port of a switch.
-fn neighbour_mac(number: usize, port: usize) -> String {
+fn neighbour_mac(chain: Chain, number: usize, port: usize) -> String {
+    let [first, last] = chain.client_interfaces();
     match (number, port) {
-        (1, 0) => client_mac(0),
-        (SWITCHES, 1) => client_mac(1),
-        (_, 0) => switch_mac(number - 1, 1),
-        _ => switch_mac(number + 1, 0),
+        (1, 0) => client_mac(first),
+        (SWITCHES, 1) => client_mac(last),
+        (_, 0) => chain.switch_mac(number - 1, 1),
+        _ => chain.switch_mac(number + 1, 0),
     }
 }
 
@@ -58,7 +58,7 @@ fn neighbour_mac(number: usize, port: usize) -> String {
 /// from the last one to the client.
 pub fn relay_configuration(number: usize) -> String {
     let (mac, address, port) = if number == SWITCHES {
-        (client_mac(4), CLIENT, CLIENT_PORT)
+        (client_mac(4), CLIENT, Chain::Plain.client_port())
     } else {
         let port = stateplane_wire::coordination::PORT;
         (relay_mac(number + 1, 0), RELAY, port)
@@ -70,20 +70,30 @@ pub fn relay_configuration(number: usize) -> String {
     )
 }
 
-/// The role of a switch: runs until its input ends.
-pub fn run(number: &str) {
-    let number: usize = number.parse().expect("a number");
-    serve(PROGRAM, &configuration(number));
+/// The role of a switch: runs until its input ends. Its arguments are its chain's letter, its number
+/// and, if its ports seal messages, its file of keys.
+pub fn run(arguments: &[&str]) {
+    let (chain, number, keys) = match arguments {
+        [chain, number] => (chain, number, None),
+        [chain, number, keys] => (chain, number, Some(Path::new(keys))),
+        _ => panic!("switch takes a chain, a number and perhaps a file of keys"),
+    };
+    let (chain, number) = (Chain::of_node(chain), number.parse().expect("a number"));
+    let sealing = keys.map(|keys| {
+        let guard = Guard::read(keys).expect("a file of keys");
+        Sealing::new(guard, vec![0, 1]).with_coordination(Some(chain.switch(number)))
+    });
+    serve(PROGRAM, &configuration(chain, number), sealing);
 }
 
 /// The role of a relay.
 pub fn relay(number: &str) {
     let number: usize = number.parse().expect("a number");
-    serve(RELAY_PROGRAM, &relay_configuration(number));
+    serve(RELAY_PROGRAM, &relay_configuration(number), None);
 }
 
 /// Runs `program` with a configuration between two interfaces until the input ends.
-fn serve(program: &str, text: &str) {
+fn serve(program: &str, text: &str, sealing: Option<Sealing>) {
     let file = SwitchFile::parse(Path::new("switch.toml"), text).expect("a configuration");
     let engine = Native::new(compile(program), Options::default()).expect("the program loads");
     let stop = AtomicBool::new(false);
@@ -105,7 +115,7 @@ fn serve(program: &str, text: &str) {
             status: None,
             notify: &mut |_, _, _| {},
             patience: None,
-            sealing: None,
+            sealing,
             flows: None,
         };
         if let Err(error) = run_switch(engine, &file, &ports, options) {
