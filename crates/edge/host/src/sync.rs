@@ -8,6 +8,7 @@ mod kept;
 mod report;
 mod request;
 mod server;
+mod told;
 
 pub use error::{SyncError, ViewError};
 pub use file::{GroupFile, RedisFile, SyncEngineFile};

@@ -163,7 +163,11 @@ impl Copier {
     fn run(&self) {
         while self.alive.strong_count() > 0 {
             let ended = self.copy();
-            self.counters.connected.store(false, Ordering::Relaxed);
+            if self.counters.connected.swap(false, Ordering::Relaxed)
+                && matches!(ended, Err(Ended::Server))
+            {
+                tracing::warn!(prefix = self.file.prefix, "the Redis server is lost");
+            }
             match ended {
                 Ok(()) | Err(Ended::Engine) => return,
                 Err(Ended::Server) => count(&self.counters.failed, 1),
@@ -182,6 +186,7 @@ impl Copier {
             copied.push(last_window(&mut connection, &self.key(group, "windows"))?);
         }
         self.counters.connected.store(true, Ordering::Relaxed);
+        tracing::info!(prefix = self.file.prefix, "copies go to the Redis server");
         while self.alive.strong_count() > 0 {
             for (group, copied) in self.groups.iter().zip(&mut copied) {
                 self.view(&mut connection, group)?;

@@ -1,6 +1,7 @@
 //! `stateplane engine`: follows register groups of switches.
 
 use crate::exit::{CommandError, Failure};
+use crate::log::LogArguments;
 use crate::metrics;
 use crate::p4runtime::read_tls;
 use crate::signal::stop_flag;
@@ -44,10 +45,13 @@ pub struct SyncEngineArguments {
     /// Serve only clients with a certificate signed by these roots (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_client_roots: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
+    arguments.log.start();
     let file = SyncEngineFile::read(&arguments.config).map_err(|error| failed(&error))?;
     let file = match &arguments.data {
         Some(folder) => SyncEngineFile {

@@ -19,6 +19,9 @@ const SOURCES: u64 = 20;
 /// Time for a view to become exact, which it does in ms unless the machine does not let it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Time after which an engine tells that a switch is silent, and some more.
+const SILENT: Duration = Duration::from_millis(4_000);
+
 /// Tools with which the Python package is built and used.
 const PACKAGES: [&str; 3] = ["grpcio-tools==1.85.1", "numpy==2.4.6", "setuptools==84.2.1"];
 
@@ -90,13 +93,20 @@ impl Network {
             .current_dir(repository())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit());
+            .stderr(self.log(name));
         let mut running = Running::start(&mut command);
         let said = running.child().stdout.take().expect("its output");
         let mut line = String::new();
         BufReader::new(said).read_line(&mut line).expect("a line");
         assert_eq!(line, "ready\n", "{arguments:?}");
         running
+    }
+
+    /// The file of what processes in `node` write to standard error.
+    fn log(&self, node: &str) -> std::fs::File {
+        let path = self.folder.path().join(format!("{node}.log"));
+        let file = std::fs::File::options().append(true).create(true).open(path);
+        file.expect("a file")
     }
 
     fn switch(&self) -> Running {
@@ -312,15 +322,26 @@ fn the_view_follows_the_registers_under_loss_and_over_restarts() {
     network.settles_at(16);
     assert!(term(&network.metrics()) > first);
 
-    // A switch that starts anew counts anew, and so does the view.
+    // A switch that starts anew counts anew, and so does the view; the log tells both.
     switch.signal("KILL");
     switch.child().wait().expect("its end");
+    std::thread::sleep(SILENT);
     let _switch = network.switch();
     network.send(2);
     network.settles_at(2);
     engine.signal("TERM");
     let ended = engine.finish(PATIENCE);
     assert!(ended.status.success());
+    let log = std::fs::read_to_string(network.folder.path().join("engine.log"));
+    let log = log.expect("a log");
+    for line in [
+        "the view is complete group=\"packets\"",
+        "the switch is silent: the view is no newer than this group=\"packets\"",
+        "the switch is back group=\"bytes\"",
+        "the switch started anew; so does the view group=\"bytes\"",
+    ] {
+        assert!(log.contains(line), "{line}:\n{log}");
+    }
 }
 
 #[test]

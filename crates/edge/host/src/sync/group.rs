@@ -8,6 +8,7 @@ use stateplane_sync::{Engine, Event, Ticket, Told, WriteError};
 use stateplane_wire::sync::{CutKind, Operation, Outcome};
 
 use super::request::pack;
+use super::told::GroupLog;
 use super::{
     Change, ChangeDone, CutMade, CutRequest, GroupFile, Kept, Progress, ReadRequest, Reading,
     Reply, ViewError,
@@ -73,6 +74,7 @@ pub(super) struct Group {
     pub(super) read: u64,
     pub(super) unmet: u64,
     pub(super) windows: u64,
+    pub(super) log: GroupLog,
 }
 
 fn answer<T: Send + 'static>(
@@ -84,7 +86,7 @@ fn answer<T: Send + 'static>(
 }
 
 impl Group {
-    pub(super) fn new(file: GroupFile, engine: Engine) -> Group {
+    pub(super) fn new(now: u64, file: GroupFile, engine: Engine) -> Group {
         Group {
             file,
             engine,
@@ -98,6 +100,7 @@ impl Group {
             read: 0,
             unmet: 0,
             windows: 0,
+            log: GroupLog::new(now),
         }
     }
 

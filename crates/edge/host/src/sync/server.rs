@@ -68,7 +68,7 @@ impl SyncServer {
             };
             let engine = Engine::new(settings, now, kept.epochs(&group.name));
             let engine = engine.map_err(|error| SyncError::setting(&group.name, error))?;
-            groups.push(Group::new(group.clone(), engine));
+            groups.push(Group::new(now, group.clone(), engine));
         }
         Ok(SyncServer {
             groups,
@@ -276,6 +276,7 @@ impl SyncServer {
         let now = boot_time_us();
         for group in &mut self.groups {
             group.turn(now, &mut self.kept);
+            group.log.tell(now, &group.file.name, &group.engine);
         }
         self.kept.sync()?;
         for group in &mut self.groups {
