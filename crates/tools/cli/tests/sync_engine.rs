@@ -105,7 +105,10 @@ impl Network {
     /// The file of what processes in `node` write to standard error.
     fn log(&self, node: &str) -> std::fs::File {
         let path = self.folder.path().join(format!("{node}.log"));
-        let file = std::fs::File::options().append(true).create(true).open(path);
+        let file = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(path);
         file.expect("a file")
     }
 

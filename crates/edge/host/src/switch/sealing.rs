@@ -5,7 +5,9 @@ use std::net::Ipv4Addr;
 use stateplane_switch::Port;
 
 use super::SealReport;
-use crate::sealing::{Arrived, FrameCounters, Guard, KeysError, is_impostor, open_frame, seal_frame};
+use crate::sealing::{
+    Arrived, FrameCounters, Guard, KeysError, is_impostor, open_frame, seal_frame,
+};
 
 /// Ports at which messages of the replication protocol and of the coordination service must be
 /// sealed, and the keys.

@@ -267,7 +267,8 @@ fn messages_that_arrive_under_the_own_address_are_dropped() {
     let mut question = frame(A, B, &[7; 160], 0);
     ports(&mut question, 5000, switch);
     assert!(seal_frame(&mut a, &mut counters, Some(A), &mut question));
-    let Arrived::Answered(mut answer) = open_frame(&mut b, &mut counters, Some(B), 0, &mut question)
+    let Arrived::Answered(mut answer) =
+        open_frame(&mut b, &mut counters, Some(B), 0, &mut question)
     else {
         panic!("an answer");
     };
