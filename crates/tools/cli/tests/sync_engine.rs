@@ -112,6 +112,20 @@ impl Network {
         file.expect("a file")
     }
 
+    /// Waits until the engine's log has `line`.
+    fn logs(&self, line: &str) {
+        let path = self.folder.path().join("engine.log");
+        let start = Instant::now();
+        loop {
+            let log = std::fs::read_to_string(&path).expect("a log");
+            if log.contains(line) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{line}:\n{log}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     fn switch(&self) -> Running {
         let config = self.write(
             "switch.toml",
@@ -332,19 +346,17 @@ fn the_view_follows_the_registers_under_loss_and_over_restarts() {
     let _switch = network.switch();
     network.send(2);
     network.settles_at(2);
-    engine.signal("TERM");
-    let ended = engine.finish(PATIENCE);
-    assert!(ended.status.success());
-    let log = std::fs::read_to_string(network.folder.path().join("engine.log"));
-    let log = log.expect("a log");
     for line in [
         "the view is complete group=\"packets\"",
         "the switch is silent: the view is no newer than this group=\"packets\"",
         "the switch is back group=\"bytes\"",
         "the switch started anew; so does the view group=\"bytes\"",
     ] {
-        assert!(log.contains(line), "{line}:\n{log}");
+        network.logs(line);
     }
+    engine.signal("TERM");
+    let ended = engine.finish(PATIENCE);
+    assert!(ended.status.success());
 }
 
 #[test]
