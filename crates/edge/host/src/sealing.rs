@@ -10,5 +10,7 @@ mod guard;
 pub use datagram::{Received, SealReport, open_datagram, send_datagram};
 pub use error::KeysError;
 pub use file::{KeyFile, KeysFile, PeerFile};
+#[cfg(test)]
+pub(crate) use frame::tests as frames;
 pub use frame::{Arrived, FrameCounters, is_impostor, open_frame, seal_frame};
 pub use guard::Guard;

@@ -49,15 +49,10 @@ pub enum Arrived {
     Answered(Vec<u8>),
 }
 
-/// True if `frame`, which arrived by any port, is to be dropped, counted: it is of the coordination
-/// service and bears `own`, the switch's address there, as its source.
-pub fn is_impostor(counters: &mut FrameCounters, own: Ipv4Addr, frame: &[u8]) -> bool {
-    let is_own = is_coordination(frame, own, SOURCE);
-    if !is_own || is_answer(payload(frame)) {
-        return false;
-    }
-    counters.own_source += 1;
-    true
+/// True of a frame that a stranger sent under `own`, the switch's address in the coordination
+/// service: it is of that service, arrived by some port, and is no answer of the switch's seals.
+pub fn is_impostor(own: Ipv4Addr, frame: &[u8]) -> bool {
+    is_coordination(frame, own, SOURCE) && !is_own_answer(own, frame)
 }
 
 /// Opens the message in `frame`, in place, if it is one. `own` is the switch's address in the
@@ -113,7 +108,7 @@ pub fn seal_frame(
         counters.malformed += 1;
         return false;
     }
-    if own.is_some_and(|own| is_coordination(frame, own, SOURCE)) && is_answer(payload(frame)) {
+    if own.is_some_and(|own| is_own_answer(own, frame)) {
         return true;
     }
     if length + TRAILER_LENGTH > usize::from(u16::MAX) {
@@ -142,6 +137,11 @@ fn is_message(frame: &[u8], own: Option<(Ipv4Addr, usize)>) -> bool {
 fn is_coordination(frame: &[u8], own: Ipv4Addr, at: usize) -> bool {
     udp_ports(frame).is_some_and(|ports| ports.contains(&coordination::PORT))
         && address(frame, at) == own
+}
+
+/// True of a frame with an answer of the seals of the switch at `own`; its tag is not verified.
+fn is_own_answer(own: Ipv4Addr, frame: &[u8]) -> bool {
+    is_coordination(frame, own, SOURCE) && is_answer(payload(frame))
 }
 
 /// Ports of a frame with a UDP datagram that is no fragment and stands behind IPv4 without options.
@@ -199,4 +199,4 @@ fn address(frame: &[u8], at: usize) -> Ipv4Addr {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

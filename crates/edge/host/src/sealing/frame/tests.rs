@@ -6,10 +6,10 @@ use stateplane_wire::checksum::Sum;
 
 use super::*;
 
-const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+pub(crate) const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub(crate) const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-fn guard(id: u32, peer: u32, address: Ipv4Addr) -> Guard {
+pub(crate) fn guard(id: u32, peer: u32, address: Ipv4Addr) -> Guard {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys.toml");
     let key = format!("00{}", "11".repeat(31));
@@ -167,19 +167,38 @@ proptest! {
     }
 }
 
+/// Ports of messages of coordination: between switches, to a client, from a client.
+const PORTS: [(u16, u16); 3] = [
+    (coordination::PORT, coordination::PORT),
+    (coordination::PORT, 5000),
+    (5000, coordination::PORT),
+];
+
+/// A frame from [`A`] to [`B`] between two ports.
+pub(crate) fn message(from: u16, to: u16) -> Vec<u8> {
+    let mut frame = frame(A, B, &[9; 160], 0);
+    put(&mut frame, UDP, from);
+    put(&mut frame, UDP + 2, to);
+    frame
+}
+
+/// The end at [`B`], a switch of coordination, and its answer to the first message of a client at
+/// [`A`].
+fn answered() -> (Guard, Vec<u8>) {
+    let (mut a, mut b) = (guard(1, 2, B), guard(2, 1, A));
+    let mut counters = FrameCounters::default();
+    let mut question = message(5000, coordination::PORT);
+    assert!(seal_frame(&mut a, &mut counters, Some(A), &mut question));
+    match open_frame(&mut b, &mut counters, Some(B), 0, &mut question) {
+        Arrived::Answered(answer) => (b, answer),
+        other => panic!("no answer: {other:?}"),
+    }
+}
+
 /// A client of coordination, whose port is its own, hears the token by which its next message is taken.
 #[test]
 fn an_answer_goes_to_the_port_that_asked() {
-    let (mut a, mut b) = (guard(1, 2, B), guard(2, 1, A));
-    let mut counters = FrameCounters::default();
-    let mut question = frame(A, B, &[7; 160], 0);
-    put(&mut question, UDP, 5000);
-    put(&mut question, UDP + 2, coordination::PORT);
-    assert!(seal_frame(&mut a, &mut counters, Some(A), &mut question));
-    let Arrived::Answered(answer) = open_frame(&mut b, &mut counters, Some(B), 0, &mut question)
-    else {
-        panic!("an answer");
-    };
+    let (_, answer) = answered();
     let ports = [half(&answer, UDP), half(&answer, UDP + 2)];
     assert_eq!(ports, [coordination::PORT, 5000]);
 }
@@ -189,14 +208,8 @@ fn an_answer_goes_to_the_port_that_asked() {
 fn messages_of_coordination_are_sealed_between_their_ends() {
     let (mut a, mut b) = pair();
     let mut counters = FrameCounters::default();
-    let ports = |frame: &mut Vec<u8>, from: u16, to: u16| {
-        put(frame, UDP, from);
-        put(frame, UDP + 2, to);
-    };
-    let switch = coordination::PORT;
-    for (from, to) in [(switch, switch), (switch, 5000), (5000, switch)] {
-        let mut before = frame(A, B, &[9; 160], 0);
-        ports(&mut before, from, to);
+    for (from, to) in PORTS {
+        let before = message(from, to);
         let mut sealed = before.clone();
         assert!(seal_frame(&mut a, &mut counters, Some(A), &mut sealed));
         assert_eq!(sealed.len(), before.len() + TRAILER_LENGTH);
@@ -235,45 +248,29 @@ fn messages_of_coordination_are_sealed_between_their_ends() {
     let seen = b.counters();
     assert_eq!((seen.opened, seen.replayed, counters.malformed), (3, 3, 3));
     // Without an address in coordination its messages are none.
-    let mut other = frame(A, B, &[9; 160], 0);
-    ports(&mut other, 5000, switch);
+    let mut other = message(5000, coordination::PORT);
     let before = other.clone();
     assert!(seal_frame(&mut a, &mut counters, None, &mut other));
     assert_eq!(other, before);
 }
 
-/// A host that takes the switch's address for its own does not get the switch's seal.
+/// A frame of coordination under the switch's own address is a stranger's; others are not judged.
 #[test]
-fn messages_that_arrive_under_the_own_address_are_dropped() {
-    let (mut a, mut b) = (guard(1, 2, B), guard(2, 1, A));
-    let mut counters = FrameCounters::default();
-    let ports = |frame: &mut Vec<u8>, from: u16, to: u16| {
-        put(frame, UDP, from);
-        put(frame, UDP + 2, to);
-    };
-    let switch = coordination::PORT;
-    for (from, to) in [(switch, switch), (switch, 5000), (5000, switch)] {
-        let mut forged = frame(A, B, &[9; 160], 0);
-        ports(&mut forged, from, to);
-        assert!(is_impostor(&mut counters, A, &forged));
-        assert!(!is_impostor(&mut counters, B, &forged));
+fn a_message_under_the_own_address_is_an_impostors() {
+    for (from, to) in PORTS {
+        let forged = message(from, to);
+        assert!(is_impostor(A, &forged) && !is_impostor(B, &forged));
     }
-    let mut other = frame(A, B, &[9; 160], 0);
-    ports(&mut other, 53, 5000);
-    assert!(!is_impostor(&mut counters, A, &other));
-    assert_eq!(counters.own_source, 3);
+    assert!(!is_impostor(A, &message(53, 5000)));
+}
 
-    // A neighbour gives the answer back, which the switch forwards without a seal of its own.
-    let mut question = frame(A, B, &[7; 160], 0);
-    ports(&mut question, 5000, switch);
-    assert!(seal_frame(&mut a, &mut counters, Some(A), &mut question));
-    let Arrived::Answered(mut answer) =
-        open_frame(&mut b, &mut counters, Some(B), 0, &mut question)
-    else {
-        panic!("an answer");
-    };
-    let before = answer.clone();
-    assert!(!is_impostor(&mut counters, B, &answer));
-    assert!(seal_frame(&mut b, &mut counters, Some(B), &mut answer));
-    assert_eq!(answer, before);
+/// A neighbour whose route to the asker leads through the switch gives its answer back.
+#[test]
+fn an_answer_that_comes_back_is_no_impostor_and_leaves_as_it_is() {
+    let (mut b, answer) = answered();
+    let mut returned = answer.clone();
+    assert!(!is_impostor(B, &returned));
+    let mut counters = FrameCounters::default();
+    assert!(seal_frame(&mut b, &mut counters, Some(B), &mut returned));
+    assert_eq!(returned, answer);
 }
