@@ -161,17 +161,21 @@ impl From<RedisError> for Ended {
 
 impl Copier {
     fn run(&self) {
+        let mut is_first = true;
         while self.alive.strong_count() > 0 {
             let ended = self.copy();
-            if self.counters.connected.swap(false, Ordering::Relaxed)
-                && matches!(ended, Err(Ended::Server))
-            {
-                tracing::warn!(prefix = self.file.prefix, "the Redis server is lost");
-            }
+            let was_connected = self.counters.connected.swap(false, Ordering::Relaxed);
             match ended {
                 Ok(()) | Err(Ended::Engine) => return,
                 Err(Ended::Server) => count(&self.counters.failed, 1),
             }
+            if was_connected || is_first {
+                tracing::warn!(
+                    prefix = self.file.prefix,
+                    "the Redis server does not answer"
+                );
+            }
+            is_first = false;
             thread::park_timeout(PAUSE);
         }
     }

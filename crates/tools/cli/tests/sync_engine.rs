@@ -113,7 +113,7 @@ impl Network {
     }
 
     /// Waits until the engine's log has `line`.
-    fn logs(&self, line: &str) {
+    fn wait_for_log(&self, line: &str) {
         let path = self.folder.path().join("engine.log");
         let start = Instant::now();
         loop {
@@ -348,11 +348,11 @@ fn the_view_follows_the_registers_under_loss_and_over_restarts() {
     network.settles_at(2);
     for line in [
         "the view is complete group=\"packets\"",
-        "the switch is silent: the view is no newer than this group=\"packets\"",
+        "the switch is silent: the view ages group=\"packets\"",
         "the switch is back group=\"bytes\"",
         "the switch started anew; so does the view group=\"bytes\"",
     ] {
-        network.logs(line);
+        network.wait_for_log(line);
     }
     engine.signal("TERM");
     let ended = engine.finish(PATIENCE);
@@ -507,6 +507,8 @@ fn redis_has_copies_of_views_and_windows_over_restarts() {
     // A server that died costs the engine nothing, and gets all anew.
     redis.signal("KILL");
     redis.child().wait().expect("its end");
+    network.wait_for_log("copies go to the Redis server");
+    network.wait_for_log("the Redis server does not answer");
     network.said(&["write", "packets", "0=67"]);
     network.said(&["cut", "packets", "--keep"]);
     let _redis = network.redis();

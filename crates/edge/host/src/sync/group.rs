@@ -106,6 +106,7 @@ impl Group {
 
     pub(super) fn handle_datagram(&mut self, now: u64, bytes: &[u8]) {
         self.is_packed = false;
+        self.log.hear(now);
         self.engine.handle_datagram(now, bytes);
     }
 
