@@ -63,7 +63,8 @@ parser CoordinationParser(
 
     state udp {
         packet.extract(hdr.udp);
-        // What is shorter than a message is for others, or no message: an answer of seals is routed.
+        // A datagram shorter than a message is routed if it is for another switch, as an answer of
+        // seals may be.
         transition select(hdr.udp.destination_port, hdr.udp.length) {
             (COORDINATION_UDP_PORT, 0 .. UDP_BYTES + MESSAGE_BYTES - 1): accept;
             (COORDINATION_UDP_PORT, _): message;

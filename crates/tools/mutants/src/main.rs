@@ -33,7 +33,12 @@ struct Arguments {
     #[arg(long, value_name = "K/N")]
     part: Option<Part>,
     /// Only mutants whose names contain one of these, divided by commas
-    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        value_delimiter = ',',
+        value_parser = clap::builder::NonEmptyStringValueParser::new()
+    )]
     only: Vec<String>,
     /// Tells which mutants there are, and runs none
     #[arg(long)]
