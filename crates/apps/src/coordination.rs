@@ -1,8 +1,10 @@
 //! Answers of the coordination service as histories have them.
 
 mod listing;
+mod watching;
 
 pub use listing::{Listing, Progress};
+pub use watching::{Tale, Watching};
 
 use stateplane_coordination::Answer;
 use stateplane_history::coordination::{Kind, Outcome, Response, Seen};

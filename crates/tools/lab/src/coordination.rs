@@ -12,12 +12,13 @@ mod report;
 mod series;
 #[cfg(test)]
 mod tests;
+mod watcher;
 mod workers;
 
 pub use fault::{Fault, FaultKind, Frames};
 pub(crate) use kills::{ChainLine, chains};
 pub use kills::{Kill, KillsReport, Position, run as run_kills};
-pub use line::{Ask, Line, OperationLine, RecordLine, ScanLine, UNKNOWN, history};
+pub use line::{Ask, Line, OperationLine, RecordLine, ScanLine, ToldLine, UNKNOWN, history};
 pub use report::Report;
 pub use series::{SeriesReport, run_many};
 pub use workers::{WorkersArguments, workers};

@@ -2,11 +2,11 @@
 
 use super::workers::group_name;
 use serde::{Deserialize, Serialize};
-use stateplane_apps::coordination::{Listing, Progress};
+use stateplane_apps::coordination::{Listing, Progress, Tale};
 use stateplane_history::Object;
 use stateplane_history::coordination::{
     Asked, Condition, Coordination, CoordinationEvent, Event, EventKind, History, Holder, Kind,
-    Outcome, Request, Response, Scanned, Seen,
+    Outcome, Request, Response, Scanned, Seen, Told,
 };
 use stateplane_wire::coordination::Key;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub enum Line {
     Operation(Box<OperationLine>),
     /// Progress of a list of a group's records.
     Scan(Box<ScanLine>),
+    /// An event of a watch of a group.
+    Told(Box<ToldLine>),
     /// A client ended with operations under way.
     Died {
         /// Time in ns.
@@ -107,6 +109,28 @@ pub struct ScanLine {
     pub record: RecordLine,
 }
 
+/// An event of a watch of a group: its begin, a change, entries that are missing, its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldLine {
+    /// Time in ns.
+    pub at_ns: u64,
+    /// The logical client.
+    pub client: u32,
+    /// The group.
+    pub group: String,
+    /// A name of [`Told`].
+    pub told: String,
+    /// Number of the entry; of the begin and of missing entries the first that is told, of the end
+    /// the first that was not.
+    pub number: u64,
+    /// The record that the entry changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Its value, hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
 /// A record as an answer shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordLine {
@@ -177,6 +201,39 @@ impl ScanLine {
             number: self.number,
             key: self.key.as_deref().map(Object::new),
             seen: self.record.seen()?,
+        }))
+    }
+}
+
+impl ToldLine {
+    /// The line of an event of a watch of `group`. `name` gives the names of records; others are
+    /// named by their keys.
+    pub fn of(
+        (at_ns, client): (u64, u32),
+        group: u16,
+        tale: Tale,
+        name: impl Fn(Key) -> Option<String>,
+    ) -> Self {
+        Self {
+            at_ns,
+            client,
+            group: group_name(group),
+            told: tale.told.name().to_owned(),
+            number: tale.number,
+            key: tale.key.map(|key| name(key).unwrap_or_else(|| hex(&key.0))),
+            value: tale.value.as_deref().map(hex),
+        }
+    }
+
+    fn event(&self) -> Result<EventKind, String> {
+        let told = Told::from_name(&self.told);
+        Ok(EventKind::Of(CoordinationEvent::Told {
+            node: self.client,
+            group: Object::new(&self.group),
+            told: told.ok_or_else(|| format!("{} is no event of a watch", self.told))?,
+            number: self.number,
+            key: self.key.as_deref().map(Object::new),
+            value: self.value.as_deref().map(bytes).transpose()?,
         }))
     }
 }
@@ -322,6 +379,7 @@ pub fn history(lines: &[Line]) -> Result<History, String> {
         match line {
             Line::Operation(operation) => events.extend(operation.events()?),
             Line::Scan(scan) => events.push((scan.at_ns, 2, scan.event()?)),
+            Line::Told(told) => events.push((told.at_ns, 4, told.event()?)),
             Line::Died { at_ns, client } => {
                 events.push((*at_ns, 4, EventKind::Died { node: *client }));
             }

@@ -3,7 +3,7 @@
 use super::fault::{Fault, Frames};
 use super::line::{Line, UNKNOWN};
 use serde::Serialize;
-use stateplane_history::coordination::{History, Scanned, checkers};
+use stateplane_history::coordination::{History, Scanned, Told, checkers};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -30,6 +30,10 @@ pub struct Report {
     pub died: usize,
     /// Lists of a group's records that came to their end.
     pub lists: usize,
+    /// Changes that a client told which watches all groups.
+    pub told: usize,
+    /// Times at which it told that changes are missing.
+    pub compacted: usize,
     /// Longest time in ms from an invocation to its response.
     pub longest_ms: u64,
     /// Faults, in their order.
@@ -48,12 +52,17 @@ impl Report {
     ) -> Self {
         let mut outcomes = BTreeMap::<String, usize>::new();
         let (mut operations, mut given_up, mut longest_ns) = (0, 0, 0);
-        let (mut died, mut lists) = (0, 0);
+        let (mut died, mut lists, mut told, mut compacted) = (0, 0, 0, 0);
         for line in lines {
             let line = match line {
                 Line::Operation(line) => line,
                 Line::Scan(scan) => {
                     lists += usize::from(scan.scanned == Scanned::End.name());
+                    continue;
+                }
+                Line::Told(event) => {
+                    told += usize::from(event.key.is_some());
+                    compacted += usize::from(event.told == Told::Compacted.name());
                     continue;
                 }
                 Line::Died { .. } => {
@@ -85,6 +94,8 @@ impl Report {
             given_up,
             died,
             lists,
+            told,
+            compacted,
             longest_ms: longest_ns / 1_000_000,
             faults,
             violations: violations.collect(),
@@ -134,6 +145,11 @@ impl fmt::Display for Report {
             f,
             "  clients     {} workers died, {} lists of a group",
             self.died, self.lists
+        )?;
+        writeln!(
+            f,
+            "  watches     {} changes told, {} times told that some are missing",
+            self.told, self.compacted
         )?;
         let share = |part: usize| 100.0 * part as f64 / self.operations.max(1) as f64;
         writeln!(f, "  longest     {} ms until a response", self.longest_ms)?;

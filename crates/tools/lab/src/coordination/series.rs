@@ -31,6 +31,10 @@ pub struct SeriesReport {
     pub died: usize,
     /// Lists of a group's records that came to their end.
     pub lists: usize,
+    /// Changes that clients told which watch all groups.
+    pub told: usize,
+    /// Times at which they told that changes are missing.
+    pub compacted: usize,
     /// Longest time in ms from an invocation to its response.
     pub longest_ms: u64,
     /// Objections of the checkers, with the seeds of their runs.
@@ -66,6 +70,11 @@ impl fmt::Display for SeriesReport {
             f,
             "  clients     {} workers died, {} lists of a group",
             self.died, self.lists
+        )?;
+        writeln!(
+            f,
+            "  watches     {} changes told, {} times told that some are missing",
+            self.told, self.compacted
         )?;
         writeln!(f, "  longest     {} ms until a response", self.longest_ms)?;
         for (seed, violation) in &self.violations {
@@ -111,6 +120,8 @@ pub fn run_many(options: &Options, runs: u32) -> Result<SeriesReport, LabError> 
         series.frames.doubled += frames.doubled;
         series.died += report.died;
         series.lists += report.lists;
+        series.told += report.told;
+        series.compacted += report.compacted;
         series.longest_ms = series.longest_ms.max(report.longest_ms);
         let violations = report.violations.into_iter();
         series

@@ -99,3 +99,28 @@ fn a_list_may_lack_a_record_that_was_written_behind_its_first_answer() {
     let lines = [begin, WRITE, READ, behind, end];
     assert_eq!(objections(&read(&lines)), [checkers::LISTS]);
 }
+
+/// A watch by client 3 of group g0, which tells the write.
+const WATCH: [&str; 3] = [
+    r#"{"event":"told","at_ns":500,"client":3,"group":"g0","told":"begin","number":281474976710657}"#,
+    r#"{"event":"told","at_ns":4000,"client":3,"group":"g0","told":"put","number":281474976710657,"key":"k0","value":"0a"}"#,
+    r#"{"event":"told","at_ns":9000,"client":3,"group":"g0","told":"end","number":281474976710658}"#,
+];
+
+#[test]
+fn a_watch_that_keeps_a_change_back_or_tells_it_twice_is_a_violation() {
+    let [begin, put, end] = WATCH;
+    assert_eq!(objections(&read(&[begin, WRITE, put, end])), [""; 0]);
+    assert_eq!(objections(&read(&[begin, WRITE, end])), [checkers::WATCHES]);
+    assert_eq!(
+        objections(&read(&[begin, WRITE, put, put, end])),
+        [checkers::WATCHES]
+    );
+    let other = put.replace("\"0a\"", "\"0b\"");
+    assert_eq!(
+        objections(&read(&[begin, WRITE, &other, end])),
+        [checkers::WATCHES]
+    );
+    let nothing: Line = serde_json::from_str(&put.replace("put", "pat")).unwrap();
+    assert!(history(&[nothing]).is_err());
+}

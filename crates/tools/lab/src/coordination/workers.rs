@@ -1,6 +1,7 @@
 //! The workers: clients of the service, each with an operation of each of its workers in flight.
 
 use super::line::{Ask, Line, OperationLine, RecordLine, ScanLine, UNKNOWN, hex};
+use super::watcher;
 use crate::agent::stop_at_end_of_input;
 use crate::error::LabError;
 use clap::Args;
@@ -16,7 +17,7 @@ use stateplane_wire::coordination::Key;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Time in µs that an operation has.
@@ -24,7 +25,7 @@ const DEADLINE_US: u64 = 1_000_000;
 /// Time in µs after the deadline by which its client must have given it up.
 const GRACE_US: u64 = 1_000_000;
 /// Time in µs for which what is open in the end is waited for.
-const DRAIN_US: u64 = 5_000_000;
+pub(super) const DRAIN_US: u64 = 5_000_000;
 /// Least and greatest time in µs for which a client lives that dies.
 const LIFE_US: (u64, u64) = (300_000, 1_500_000);
 /// Time in µs from the begin of a client's list of a group to that of its next.
@@ -84,7 +85,7 @@ fn record_key(record: u8) -> (Key, String) {
 }
 
 /// Name of the record with a key, if it is one of the workers'.
-fn name_of(key: Key) -> Option<String> {
+pub(super) fn name_of(key: Key) -> Option<String> {
     let known = (0..=FENCED).map(record_key);
     known
         .into_iter()
@@ -95,9 +96,13 @@ fn name_of(key: Key) -> Option<String> {
 type Record = (String, String);
 
 /// State that the clients share.
-struct Shared {
-    arguments: WorkersArguments,
+pub(super) struct Shared {
+    pub(super) arguments: WorkersArguments,
     stop: Arc<AtomicBool>,
+    /// Threads of workers that have not ended.
+    pub(super) working: AtomicU16,
+    /// Newest change of each group that a worker was answered for.
+    newest: BTreeMap<String, AtomicU64>,
     /// Number of the last operation or list.
     asked: AtomicU64,
     /// Number of the last logical client.
@@ -106,7 +111,38 @@ struct Shared {
 }
 
 impl Shared {
-    fn write(&self, line: &Line) -> io::Result<()> {
+    /// A client of the service with so many lanes.
+    pub(super) fn client(&self, lanes: u16) -> io::Result<Client> {
+        let controller = self.arguments.controller;
+        Client::open(&ClientConfig {
+            controllers: vec![SocketAddrV4::new(
+                controller,
+                stateplane_wire::control::PORT,
+            )],
+            address: None,
+            lanes,
+            deadline_us: DEADLINE_US,
+        })
+    }
+
+    /// Number of a new logical client.
+    pub(super) fn name(&self) -> u32 {
+        self.named.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Number of the newest change of a group that a worker was answered for; 0 without one.
+    pub(super) fn newest(&self, group: u16) -> u64 {
+        let newest = self.newest.get(&group_name(group));
+        newest.map_or(0, |newest| newest.load(Ordering::Acquire))
+    }
+
+    fn changed(&self, group: &str, number: u64) {
+        if let Some(newest) = self.newest.get(group) {
+            newest.fetch_max(number, Ordering::AcqRel);
+        }
+    }
+
+    pub(super) fn write(&self, line: &Line) -> io::Result<()> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         serde_json::to_writer(&mut *out, line)?;
         out.write_all(b"\n")
@@ -152,15 +188,19 @@ pub fn workers(arguments: &WorkersArguments) -> Result<(), LabError> {
 }
 
 fn run(arguments: &WorkersArguments) -> io::Result<()> {
+    let clients = arguments.clients.clamp(1, arguments.workers.max(1));
     let shared = Shared {
         arguments: arguments.clone(),
         stop: stop_at_end_of_input()?,
         asked: AtomicU64::new(0),
         named: AtomicU32::new(0),
+        working: AtomicU16::new(clients),
+        newest: (0..arguments.groups)
+            .map(|group| (group_name(group), AtomicU64::new(0)))
+            .collect(),
         out: Mutex::new(io::BufWriter::new(io::stdout())),
     };
     let mut random = Random::new(arguments.seed);
-    let clients = arguments.clients.clamp(1, arguments.workers.max(1));
     let ended = std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for client in 0..clients {
@@ -174,9 +214,18 @@ fn run(arguments: &WorkersArguments) -> io::Result<()> {
                 if served.is_err() {
                     shared.stop.store(true, Ordering::Relaxed);
                 }
+                shared.working.fetch_sub(1, Ordering::AcqRel);
                 served
             }));
         }
+        let shared = &shared;
+        threads.push(scope.spawn(move || {
+            let watched = watcher::watch(shared);
+            if watched.is_err() {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+            watched
+        }));
         let ended = threads.into_iter().map(|thread| {
             let ended = thread.join();
             ended.unwrap_or_else(|_| Err(io::Error::other("a client's thread panicked")))
@@ -206,16 +255,9 @@ impl Workers<'_> {
         lives_us: Option<u64>,
         mut random: Random,
     ) -> io::Result<Workers<'_>> {
-        let controller = shared.arguments.controller;
-        let controller = SocketAddrV4::new(controller, stateplane_wire::control::PORT);
-        let client = Client::open(&ClientConfig {
-            controllers: vec![controller],
-            address: None,
-            lanes: workers,
-            deadline_us: DEADLINE_US,
-        })?;
+        let client = shared.client(workers)?;
         let workers = (0..workers).map(|_| Worker {
-            name: shared.named.fetch_add(1, Ordering::Relaxed) + 1,
+            name: shared.name(),
             random: random.split(),
             busy: None,
             due: 0,
@@ -530,6 +572,9 @@ impl Workers<'_> {
             Event::Entry { .. } | Event::ChainWanted { .. } | Event::LanesEnded => return Ok(()),
         };
         line.respond(now_ns, &response);
+        if numbered && response.outcome == Outcome::Done {
+            self.shared.changed(&line.group, response.number);
+        }
         self.end(ticket)
     }
 
