@@ -142,38 +142,57 @@ control IsFree(in bit<32> index, in bit<32> era, out bool free) {
     }
 }
 
-// Looks for a free slot in the bucket that begins with the slot `first`.
-control FindFreeInBucket(in bit<32> first, inout coordination_metadata_t meta, out bool free) {
+// The first free slot of the bucket that begins with the slot `first`, and the number of its free
+// slots.
+control FindFreeInBucket(in bit<32> first, in bit<32> era, out bit<32> index, out bit<8> count) {
     IsFree() is_free;
+    bool free;
 
     apply {
-        meta.slot.index = first;
-        is_free.apply(meta.slot.index, meta.group.era, free);
-        if (!free) {
-            meta.slot.index = first + 1;
-            is_free.apply(meta.slot.index, meta.group.era, free);
+        index = first;
+        count = 0;
+        is_free.apply(first + 3, era, free);
+        if (free) {
+            index = first + 3;
+            count = 1;
         }
-        if (!free) {
-            meta.slot.index = first + 2;
-            is_free.apply(meta.slot.index, meta.group.era, free);
+        is_free.apply(first + 2, era, free);
+        if (free) {
+            index = first + 2;
+            count = count + 1;
         }
-        if (!free) {
-            meta.slot.index = first + 3;
-            is_free.apply(meta.slot.index, meta.group.era, free);
+        is_free.apply(first + 1, era, free);
+        if (free) {
+            index = first + 1;
+            count = count + 1;
+        }
+        is_free.apply(first, era, free);
+        if (free) {
+            index = first;
+            count = count + 1;
         }
     }
 }
 
-// The first free slot of the buckets that FindSlot looked through (rule 8).
+// A free slot of the emptier one of the buckets that FindSlot looked through: so groups fill up
+// evenly, and few keys are refused before nearly all slots are taken (rule 8).
 control FindFree(inout coordination_metadata_t meta, out bool free) {
     FindFreeInBucket() find_in_first;
     FindFreeInBucket() find_in_second;
+    bit<32> first;
+    bit<32> second;
+    bit<8> of_first;
+    bit<8> of_second;
 
     apply {
-        find_in_first.apply(meta.slot.first, meta, free);
-        if (!free) {
-            find_in_second.apply(meta.slot.second, meta, free);
+        find_in_first.apply(meta.slot.first, meta.group.era, first, of_first);
+        find_in_second.apply(meta.slot.second, meta.group.era, second, of_second);
+        if (of_second > of_first) {
+            meta.slot.index = second;
+        } else {
+            meta.slot.index = first;
         }
+        free = of_first != 0 || of_second != 0;
     }
 }
 

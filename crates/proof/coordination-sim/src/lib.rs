@@ -18,6 +18,8 @@ mod client;
 mod crowd;
 mod device;
 pub mod event;
+#[cfg(test)]
+mod filling;
 mod options;
 mod places;
 mod plan;
