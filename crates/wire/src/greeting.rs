@@ -78,7 +78,7 @@ numbers! {
         /// Bytes of state of a class of flows.
         StateLength = 6,
         /// State that the first lease of a class gives: 0 `zero`, 1 `nat-outbound`, 2 `none`,
-        /// 3 `server`.
+        /// 3 `server`, 4 `nat-dependent`.
         FirstLease = 7,
         /// Address of the switch that has the sender's number.
         SwitchAddress = 8,

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use stateplane_wire::greeting::{PROGRAM, Setting, SettingName};
 
 /// Names of what a first lease gives, by their numbers in a greeting.
-const FIRST_LEASES: [&str; 4] = ["zero", "nat-outbound", "none", "server"];
+const FIRST_LEASES: [&str; 5] = ["zero", "nat-outbound", "none", "server", "nat-dependent"];
 
 /// A setting that one side has otherwise than the other.
 #[derive(Debug, Clone, PartialEq, Eq)]

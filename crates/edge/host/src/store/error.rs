@@ -50,7 +50,9 @@ pub enum StoreError {
         address: Ipv4Addr,
     },
     /// A class of mappings that does not name its inbound class.
-    #[error("class {class} has first_lease \"nat-outbound\": set `inbound_class` too")]
+    #[error(
+        "class {class} makes mappings, of which the inbound records need a class too: set `inbound_class`"
+    )]
     NoInboundClass {
         /// The class.
         class: u8,

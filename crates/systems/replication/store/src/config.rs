@@ -14,8 +14,15 @@ use crate::service::{Service, ServiceAt, ServiceId};
 /// Greatest bound of clock rates, in parts per million: a tenth.
 pub const MOST_CLOCK_PPM: u32 = 100_000;
 
+/// µs for which a TCP connection that is not open, or has ended, may be silent (RFC 5382 REQ-5).
+pub const TCP_TRANSITORY: u64 = 240_000_000;
+
 /// Bytes of state of both records of a NAT mapping: an address and a port.
 pub const NAT_STATE_LENGTH: u16 = 6;
+
+/// Bytes of state of both records of a mapping that names the remote endpoint too: an address, a
+/// port, and what the record's side of a TCP connection has sent.
+pub const NAT_DEPENDENT_STATE_LENGTH: u16 = NAT_STATE_LENGTH + 1;
 
 /// The configuration of one replica. All replicas of a chain have the same one,
 /// apart from `position`. Length, position and epoch are those of the start;
@@ -98,6 +105,15 @@ pub enum FirstLease {
     NatOutbound {
         /// Class of the inbound record's key.
         inbound_class: u8,
+    },
+    /// The same for one remote endpoint alone, which both keys name: a public port serves many of
+    /// them at once (rules 27 to 29).
+    NatDependent {
+        /// Class of the inbound record's key.
+        inbound_class: u8,
+        /// µs without a grant, renewal or write for which a mapping of TCP lives whose connection
+        /// is not open, or has ended; one that is open lives for as long as the class says of TCP.
+        tcp_transitory: u64,
     },
     /// A record is made whose state begins with the address and port of a server of the
     /// service that the key names, or of zero state if that service is not configured.
@@ -286,6 +302,12 @@ pub struct Faults {
     pub release_early: bool,
     /// Messages leave before what they follow from is on the disk.
     pub send_unsaved: bool,
+    /// The port of a connection that has ended is given to another one although a switch may still
+    /// use it (against rule 29).
+    pub reclaim_held: bool,
+    /// The port of any connection is given to another one, also if it has not ended (against
+    /// rule 29).
+    pub reclaim_live: bool,
 }
 
 impl Config {
@@ -342,6 +364,37 @@ impl Config {
                 state_length: NAT_STATE_LENGTH,
                 first_lease,
                 shared_only: true,
+                idle: IdleTimeouts::nat(),
+                quota: None,
+            });
+        }
+        self.nat = Some(pool);
+        self
+    }
+
+    /// Adds a NAT whose mappings name the remote endpoint too: a pool, the class of its outbound
+    /// keys and that of its inbound keys, with the timeouts of [`IdleTimeouts::nat`] and 4 min for
+    /// connections that are not open (RFC 5382 REQ-5).
+    #[must_use]
+    pub fn with_dependent_nat(
+        mut self,
+        pool: NatPool,
+        outbound_class: u8,
+        inbound_class: u8,
+    ) -> Config {
+        let outbound = FirstLease::NatDependent {
+            inbound_class,
+            tcp_transitory: TCP_TRANSITORY,
+        };
+        for (class, first_lease) in [
+            (outbound_class, outbound),
+            (inbound_class, FirstLease::None),
+        ] {
+            self.classes.push(ClassConfig {
+                class,
+                state_length: NAT_DEPENDENT_STATE_LENGTH,
+                first_lease,
+                shared_only: false,
                 idle: IdleTimeouts::nat(),
                 quota: None,
             });
@@ -638,6 +691,34 @@ pub enum ConfigError {
         /// The class.
         class: u8,
     },
+    /// A class of mappings that name the remote endpoint too, with a state of another length.
+    #[error(
+        "class {class} has {length} bytes of state: with first_lease nat-dependent it has 7, an address, a port, and a byte of TCP's flags"
+    )]
+    NatDependentStateLength {
+        /// The class.
+        class: u8,
+        /// The length given.
+        length: u16,
+    },
+    /// A class of such mappings that programs could not write.
+    #[error(
+        "class {class} is shared only: with first_lease nat-dependent programs write how far a connection is; leave shared_only out"
+    )]
+    NatDependentShared {
+        /// The class.
+        class: u8,
+    },
+    /// Mappings of both kinds, which would share ports.
+    #[error(
+        "class {class} has first_lease nat-dependent and class {other} nat-outbound: they would give one port to two connections; keep one of them"
+    )]
+    MixedNat {
+        /// The class of mappings that name the remote endpoint too.
+        class: u8,
+        /// The class of mappings that do not.
+        other: u8,
+    },
     /// An outbound class whose inbound class is missing or makes records itself.
     #[error(
         "class {class} maps to inbound class {inbound_class}, which must be declared with first_lease none"
@@ -754,6 +835,9 @@ impl ConfigError {
             ConfigError::DuplicateService { .. } => "S025",
             ConfigError::DuplicateServer { .. } => "S026",
             ConfigError::UnusedService { .. } => "S027",
+            ConfigError::NatDependentStateLength { .. } => "S028",
+            ConfigError::NatDependentShared { .. } => "S029",
+            ConfigError::MixedNat { .. } => "S030",
         }
     }
 }

@@ -93,6 +93,9 @@ counters! {
     /// Of these, records or mappings forgotten before their time because the store was
     /// full.
     evicted,
+    /// Mappings of ended connections forgotten before their time because no port was free for their
+    /// remote endpoint.
+    reclaimed,
     /// Ports taken when few of their address and protocol were left.
     pool_low,
     /// Entries applied.

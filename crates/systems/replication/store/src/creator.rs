@@ -8,6 +8,7 @@
 //! A new creator is a file beside `ports.rs`, a line in [`creator_of`], and a
 //! [`FirstLease`] by which classes ask for it.
 
+mod connections;
 mod ports;
 mod server;
 mod zero;
@@ -29,6 +30,7 @@ pub(crate) fn creator_of(class: &ClassConfig) -> Option<&'static dyn Creator> {
         FirstLease::None => None,
         FirstLease::Zero => Some(&zero::Zero),
         FirstLease::NatOutbound { .. } => Some(&ports::PortPool),
+        FirstLease::NatDependent { .. } => Some(&connections::ConnectionPorts),
         FirstLease::Server { .. } => Some(&server::ServerChoice),
     }
 }

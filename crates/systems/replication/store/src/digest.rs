@@ -79,6 +79,7 @@ mod tests {
             lease: Lease::Exclusive(holder),
             mapped_to: None,
             last_active: 7,
+            looked_at: None,
         };
         let mut others = vec![record.clone(); 7];
         others[0].state[3] = 5;

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
+use stateplane_wire::ipv4::PROTOCOL_TCP;
 use stateplane_wire::replication::Key;
 
 use crate::config::FirstLease;
 use crate::digest::Digest;
+use crate::pair::Standing;
 use crate::pool::Pools;
 use crate::record::Record;
-use crate::replica::Replica;
+use crate::replica::{Replica, standing};
 use crate::service::{ServerLoads, ServiceId, server_in};
-use crate::shard::{NatKey, Shard};
+use crate::shard::{ConnectionKey, NatKey, Shard};
 
 /// Why a replica's pool is not exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +37,13 @@ pub enum AuditError {
         address: Ipv4Addr,
         /// The public port.
         port: u16,
+    },
+    /// Ports taken for remote endpoints, or connections that have ended, that are not those of the
+    /// records.
+    #[error("shard {shard}: ports taken for remote endpoints are not those of its records")]
+    Connections {
+        /// The shard.
+        shard: u16,
     },
     /// Flows counted to servers that are not the flows that they have.
     #[error("shard {shard}: flows counted to servers are not those of its records")]
@@ -167,6 +176,9 @@ impl Replica {
             if shard.loads != self.loads_of(shard) {
                 return Err(AuditError::Loads { shard: number });
             }
+            if !self.connections_agree(shard) {
+                return Err(AuditError::Connections { shard: number });
+            }
             let mut taken: BTreeMap<(u8, Ipv4Addr), usize> = BTreeMap::new();
             let freed: BTreeSet<(u8, Ipv4Addr, u16)> = shard
                 .pools
@@ -183,8 +195,9 @@ impl Replica {
                     continue;
                 };
                 let mapped = shard.records.get(other);
+                let endpoint = NatKey::of(other).state();
                 if mapped.is_none_or(|m| m.mapped_to != Some(*key))
-                    || *record.state != NatKey::of(other).state()
+                    || record.state.get(..endpoint.len()) != Some(&endpoint[..])
                 {
                     return Err(AuditError::HalfMapping {
                         shard: number,
@@ -234,6 +247,34 @@ impl Replica {
 }
 
 impl Replica {
+    /// True if the ports taken for remote endpoints are those of the mappings, each taken once, and
+    /// the connections that count as ended those whose records say so.
+    fn connections_agree(&self, shard: &Shard) -> bool {
+        let Some(ports) = &shard.remote_ports else {
+            return true;
+        };
+        let mut of_records = ports.all_free();
+        let mut ended = BTreeSet::new();
+        for (key, record) in &shard.records {
+            let Some(other) = record.mapped_to.filter(|_| self.is_dependent(key.class())) else {
+                continue;
+            };
+            let (outbound, inbound) = (ConnectionKey::of(key), ConnectionKey::of(&other));
+            let public = SocketAddrV4::new(inbound.own.address, inbound.own.port);
+            if inbound.remote != outbound.remote
+                || !of_records.take(outbound.own.protocol, public, outbound.remote)
+            {
+                return false;
+            }
+            if outbound.own.protocol == PROTOCOL_TCP
+                && standing(record, shard.records.get(&other)) == Standing::Ended
+            {
+                ended.insert(*key);
+            }
+        }
+        of_records == *ports && (ended == shard.ended.keys() || self.config.faults.reclaim_live)
+    }
+
     /// The flows of each server, counted anew.
     fn loads_of(&self, shard: &Shard) -> ServerLoads {
         let mut loads = ServerLoads::default();

@@ -29,10 +29,12 @@ mod digest;
 mod inspect;
 mod link;
 mod log;
+mod pair;
 mod parking;
 mod pool;
 mod quota;
 mod record;
+mod remote_ports;
 mod replica;
 mod saved;
 mod serial;
@@ -43,7 +45,7 @@ mod snapshot;
 
 pub use config::{
     ClassConfig, Config, ConfigError, Faults, FirstLease, IdleTimeouts, Limits, MOST_CLOCK_PPM,
-    NAT_STATE_LENGTH, NatPool, StateTimeout,
+    NAT_DEPENDENT_STATE_LENGTH, NAT_STATE_LENGTH, NatPool, StateTimeout, TCP_TRANSITORY,
 };
 pub use counters::Counters;
 pub use inspect::AuditError;

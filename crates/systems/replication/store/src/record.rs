@@ -109,6 +109,8 @@ pub struct Record {
     pub(crate) lease: Lease,
     pub(crate) mapped_to: Option<Key>,
     pub(crate) last_active: u64,
+    /// When the replica looks whether the record is idle; `None` while it is not to.
+    pub(crate) looked_at: Option<u64>,
 }
 
 impl Record {
@@ -231,6 +233,7 @@ mod tests {
             lease,
             mapped_to: None,
             last_active: 0,
+            looked_at: None,
         }
     }
 

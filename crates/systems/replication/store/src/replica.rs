@@ -8,9 +8,11 @@ mod decide;
 mod feed;
 mod idle;
 mod install;
+mod pairs;
 mod persist;
 mod place;
 mod recall;
+mod reclaim;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use crate::counters::Counters;
 use crate::creator::creator_of;
 use crate::link::Receiver;
 use crate::log::Log;
+use crate::pair::Ended;
 use crate::parking::{Flow, Parking};
 use crate::quota::Tenants;
 use crate::service::ServerLoads;
@@ -35,9 +38,11 @@ pub(crate) use ahead::fetch;
 use compare::Comparing;
 use feed::Feed;
 use install::Install;
+pub(crate) use pairs::standing;
 use persist::LONGEST_WINDOW;
 pub(crate) use persist::{Restoring, SavedReplica};
 pub use place::Place;
+use reclaim::Reclaims;
 
 /// Destination of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,6 +79,8 @@ pub struct Replica {
     /// Servers of services to which the head gives no flows for the time being.
     unhealthy: BTreeSet<SocketAddrV4>,
     pub(crate) parking: Parking,
+    /// As head: who waits for the port of an ended connection.
+    reclaims: Reclaims,
     /// When the head looks whether a record, of a mapping the outbound one, is
     /// idle.
     expiry_due: BTreeSet<(u64, Flow)>,
@@ -135,6 +142,7 @@ impl Replica {
             tenants: Tenants::default(),
             unhealthy: BTreeSet::new(),
             parking: Parking::new(limits),
+            reclaims: Reclaims::default(),
             expiry_due: BTreeSet::new(),
             place,
             applied: 0,
@@ -295,6 +303,8 @@ fn empty_shards(config: &Config, seed: u32) -> BTreeMap<u16, Shard> {
             epoch: config.first_epoch,
             records: Records::with_hasher(FixedState::with_seed(seed.into())),
             pools: None,
+            remote_ports: None,
+            ended: Ended::default(),
             loads: ServerLoads::default(),
         };
         for creator in config.classes.iter().filter_map(creator_of) {

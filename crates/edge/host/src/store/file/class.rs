@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use stateplane_store::{ClassConfig, FirstLease, IdleTimeouts, Quota, ServiceAt, StateTimeout};
+use stateplane_store::{
+    ClassConfig, FirstLease, IdleTimeouts, Quota, ServiceAt, StateTimeout, TCP_TRANSITORY,
+};
 use stateplane_wire::ipv4;
 
 use super::StoreError;
@@ -24,8 +26,11 @@ pub struct ClassFile {
     /// With `server`: where the key names the service; bytes 6 to 9 and 12 to 13 unless
     /// set.
     pub service_at: Option<ServiceAtFile>,
-    /// With `nat-outbound`: the class of the inbound keys.
+    /// With `nat-outbound` and `nat-dependent`: the class of the inbound keys.
     pub inbound_class: Option<u8>,
+    /// With `nat-dependent`: seconds without activity after which a TCP connection that is not open,
+    /// or has ended, is forgotten; 240 unless set. An open one has the idle timeout of TCP.
+    pub tcp_transitory_s: Option<u64>,
     /// True if all leases are shared; `false` unless set.
     #[serde(default)]
     pub shared_only: bool,
@@ -72,6 +77,8 @@ pub enum FirstLeaseFile {
     Zero,
     /// A public port is taken, and both records of the mapping are made.
     NatOutbound,
+    /// The same, for one remote endpoint alone, which both keys name: a port serves many at once.
+    NatDependent,
     /// The flow is given to a server of the service that its key names; a service that is
     /// not configured leaves that to the program.
     Server,
@@ -89,6 +96,7 @@ impl FirstLeaseFile {
             FirstLeaseFile::NatOutbound => 1,
             FirstLeaseFile::None => 2,
             FirstLeaseFile::Server => 3,
+            FirstLeaseFile::NatDependent => 4,
         }
     }
 }
@@ -177,7 +185,15 @@ impl ClassFile {
             (FirstLeaseFile::NatOutbound, Some(inbound_class)) => {
                 FirstLease::NatOutbound { inbound_class }
             }
-            (FirstLeaseFile::NatOutbound, None) => {
+            (FirstLeaseFile::NatDependent, Some(inbound_class)) => {
+                let seconds = self.tcp_transitory_s;
+                let transitory = seconds.map(|seconds| micros("tcp_transitory_s", seconds));
+                FirstLease::NatDependent {
+                    inbound_class,
+                    tcp_transitory: transitory.transpose()?.unwrap_or(TCP_TRANSITORY),
+                }
+            }
+            (FirstLeaseFile::NatOutbound | FirstLeaseFile::NatDependent, None) => {
                 return Err(StoreError::NoInboundClass { class: self.id });
             }
         };

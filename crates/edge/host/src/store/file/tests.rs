@@ -173,3 +173,35 @@ fn contradictions_of_services_have_their_codes() {
         "H108"
     );
 }
+
+#[test]
+fn a_nat_may_depend_on_the_remote_endpoint() {
+    let text = |more: &str| {
+        format!(
+            "listen = \"10.0.0.1\"\n[replication]\nchain = [\"10.0.0.1\"]\n\
+             [[replication.class]]\nid = 2\nstate_length = 7\n\
+             first_lease = \"nat-dependent\"\n{more}\
+             [[replication.class]]\nid = 3\nstate_length = 7\nfirst_lease = \"none\"\n\
+             [replication.nat]\naddresses = [\"203.0.113.1\"]\n"
+        )
+    };
+    let first = |more: &str| parse(&text(more)).map(|config| config.classes[0].first_lease);
+    let dependent = |tcp_transitory| FirstLease::NatDependent {
+        inbound_class: 3,
+        tcp_transitory,
+    };
+    assert_eq!(
+        first("inbound_class = 3\n").unwrap(),
+        dependent(240_000_000)
+    );
+    let short = "inbound_class = 3\ntcp_transitory_s = 9\n";
+    assert_eq!(first(short).unwrap(), dependent(9_000_000));
+    assert_eq!(
+        parse(&text(short)).unwrap().classes[0].idle,
+        IdleTimeouts::nat()
+    );
+    let code = |more| first(more).unwrap_err().code();
+    assert_eq!(code(""), "H107");
+    assert_eq!(code("inbound_class = 4\n"), "S009");
+    assert_eq!(code("inbound_class = 3\nshared_only = true\n"), "S029");
+}

@@ -67,6 +67,32 @@ fn each_contradiction_has_its_code() {
     assert_eq!(code(|c| c.clock_ppm = MOST_CLOCK_PPM + 1), "S016");
 }
 
+#[test]
+fn each_contradiction_of_a_dependent_nat_has_its_code() {
+    let code = |change: &dyn Fn(&mut Config)| {
+        let pool = nat().nat.unwrap();
+        let mut config = Config::new(3, 0).with_dependent_nat(pool, 1, 2);
+        change(&mut config);
+        config.check().map_or_else(|error| error.code(), |()| "")
+    };
+    assert_eq!(code(&|_| ()), "");
+    assert_eq!(code(&|c| c.classes[0].state_length = 6), "S028");
+    assert_eq!(code(&|c| c.classes[1].state_length = 6), "S028");
+    assert_eq!(code(&|c| c.classes[0].shared_only = true), "S029");
+    assert_eq!(code(&|c| c.classes[1].shared_only = true), "S029");
+    assert_eq!(code(&|c| c.classes.truncate(1)), "S009");
+    assert_eq!(
+        code(&|c| c.classes[1].first_lease = FirstLease::Zero),
+        "S009"
+    );
+    assert_eq!(code(&|c| c.nat = None), "S010");
+    let mix = |c: &mut Config| {
+        let other = c.clone().with_nat(nat().nat.unwrap(), 3, 4);
+        *c = other;
+    };
+    assert_eq!(code(&mix), "S030");
+}
+
 /// The holder's deadline, counted by the slowest clock, is never after the end of the
 /// lease, counted by the fastest.
 #[test]

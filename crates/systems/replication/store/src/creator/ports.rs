@@ -15,12 +15,12 @@ use crate::shard::{NatKey, Shard};
 pub(super) struct PortPool;
 
 /// Port, then address.
-fn payload(address: Ipv4Addr, port: u16) -> [u8; 6] {
+pub(super) fn payload(address: Ipv4Addr, port: u16) -> [u8; 6] {
     let ([high, low], [a, b, c, d]) = (port.to_be_bytes(), address.octets());
     [high, low, a, b, c, d]
 }
 
-fn endpoint_in([high, low, a, b, c, d]: [u8; 6]) -> (Ipv4Addr, u16) {
+pub(super) fn endpoint_in([high, low, a, b, c, d]: [u8; 6]) -> (Ipv4Addr, u16) {
     (Ipv4Addr::new(a, b, c, d), u16::from_be_bytes([high, low]))
 }
 

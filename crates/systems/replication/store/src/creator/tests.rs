@@ -4,6 +4,7 @@ use foldhash::fast::FixedState;
 
 use super::*;
 use crate::config::{IdleTimeouts, NatPool};
+use crate::pair::Ended;
 use crate::service::{ServerLoads, Service, ServiceAt, ServiceId, ServiceServer};
 use crate::shard::Records;
 
@@ -62,6 +63,8 @@ fn shard(config: &Config) -> Shard {
         epoch: 1,
         records: Records::with_hasher(FixedState::with_seed(1)),
         pools: None,
+        remote_ports: None,
+        ended: Ended::default(),
         loads: ServerLoads::default(),
     };
     for creator in config.classes.iter().filter_map(creator_of) {

@@ -152,6 +152,7 @@ impl Replica {
             lease: Lease::None,
             mapped_to,
             last_active: now,
+            looked_at: None,
         };
         match shard.records.insert(key, record) {
             Some(_) => Err(Inconsistent),
@@ -184,17 +185,6 @@ impl Replica {
         }
     }
 
-    /// Remembers to look whether the record is idle; the outbound one speaks for
-    /// both of a mapping.
-    pub(super) fn watch_idle(&mut self, now: u64, number: u16, key: Key) {
-        let class = self.classes.get(&key.class());
-        if class.is_some_and(|class| creator_of(class).is_some())
-            && let Some(due) = self.idle_at(now, number, &key)
-        {
-            self.expiry_due.insert((due, (number, key)));
-        }
-    }
-
     /// A write or renewal: the state if it is to be installed, and the lease.
     fn apply_use(
         &mut self,
@@ -209,10 +199,12 @@ impl Replica {
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&key).ok_or(Inconsistent)?;
         let mut before = None;
+        let mut speaks_for_both = false;
         if install {
             if record.state.len() != packet.state().len() {
                 return Err(Inconsistent);
             }
+            speaks_for_both = record.mapped_to.is_some() && *record.state != *packet.state();
             if class.follows_state() && *record.state != *packet.state() {
                 before = Some(record.state.clone());
             }
@@ -231,6 +223,12 @@ impl Replica {
             self.count_created(number, &key, packet.state(), true);
             // It may be idle sooner than it would have been in the state before.
             self.watch_idle(now, number, key);
+        }
+        if speaks_for_both {
+            self.note_pair(number, &key);
+            if let Some(outbound) = self.outbound_of(number, &key) {
+                self.watch_idle(now, number, outbound);
+            }
         }
         Ok(())
     }
@@ -252,6 +250,9 @@ impl Replica {
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = shard.records.swap_remove(key).ok_or(Inconsistent)?;
         let mut gone = 1;
+        if let Some(due) = record.looked_at {
+            self.expiry_due.remove(&(due, (number, *key)));
+        }
         shard.epoch = shard.next_epoch();
         let class = self.classes.get(&key.class());
         if let Some(creator) = class.and_then(creator_of) {
@@ -263,6 +264,7 @@ impl Replica {
             gone += 1;
             self.count_tenant(&other, false);
         }
+        self.note_pair(number, key);
         self.count_tenant(key, false);
         self.count_created(number, key, &record.state, false);
         let left = self.record_count.checked_sub(gone);

@@ -10,7 +10,9 @@ use stateplane_wire::chain::{
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
 use super::apply::Inconsistent;
+use super::reclaim::Reclaims;
 use super::{Replica, echo};
+use crate::config::NAT_STATE_LENGTH;
 use crate::creator::{Setting, creator_for, creator_of};
 use crate::parking::{Parked, ParkedRequest, Parking};
 use crate::record::{GaveUp, Holder, Lease, Owner, Record};
@@ -109,7 +111,11 @@ impl Replica {
         };
         self.decided(now, decision, from, Some(&packet));
         if decision == Decision::Release {
-            self.parking.hasten(&(packet.shard(), packet.key()), now);
+            let flow = (packet.shard(), packet.key());
+            self.parking.hasten(&flow, now);
+            if let Some(waiting) = self.reclaims.waits_for(&flow) {
+                self.parking.hasten(&waiting, now);
+            }
             self.run_due(now);
         }
     }
@@ -193,7 +199,7 @@ impl Replica {
             behind: self.parking.requests(&flow).next().is_some(),
             contested: self.parking.requests(&flow).any(|q| q.owner != owner),
         };
-        let due = match self.judge_lease(now, &asked) {
+        let due = match self.judge_with_port(now, &asked) {
             Verdict::Decide(decision) => return Some(decision),
             Verdict::Wait(until) => until,
         };
@@ -224,6 +230,14 @@ impl Replica {
             }
         }
         None
+    }
+
+    /// Judges a lease request, for which a port is made free if none is (rule 29).
+    fn judge_with_port(&mut self, now: u64, asked: &Asked) -> Verdict {
+        match self.make_port(now, asked) {
+            Some(until) => Verdict::Wait(until),
+            None => self.judge_lease(now, asked),
+        }
     }
 
     fn judge_lease(&self, now: u64, asked: &Asked) -> Verdict {
@@ -310,7 +324,7 @@ impl Replica {
     }
 
     /// Facts on which a creator's choice for a flow of `shard`, which has `number`, depends.
-    fn setting<'a>(&'a self, number: u16, shard: &'a Shard) -> Setting<'a> {
+    pub(super) fn setting<'a>(&'a self, number: u16, shard: &'a Shard) -> Setting<'a> {
         Setting {
             config: &self.config,
             number,
@@ -379,6 +393,9 @@ impl Replica {
         {
             return self.refusal(shard, &key, RefusalCode::NotWritable);
         }
+        if self.moves_mapping(packet) {
+            return self.refusal(shard, &key, RefusalCode::BadState);
+        }
         match self.present_grant(now, packet) {
             None => self.refusal(shard, &key, RefusalCode::Fenced),
             Some(present) if !present.exclusive => {
@@ -392,6 +409,17 @@ impl Replica {
                 Decision::Write { install, period }
             }
         }
+    }
+
+    /// True if the write `packet` would change the endpoint of a mapping, which the store gave
+    /// (rule 28).
+    fn moves_mapping(&self, packet: &Packet<'_>) -> bool {
+        let shard = self.shards.get(&packet.shard());
+        let record = shard.and_then(|shard| shard.records.get(&packet.key()));
+        record.is_some_and(|record| {
+            let length = usize::from(NAT_STATE_LENGTH);
+            record.mapped_to.is_some() && record.state.get(..length) != packet.state().get(..length)
+        })
     }
 
     fn judge_renewal(&self, now: u64, packet: &Packet<'_>) -> Decision {
@@ -444,7 +472,7 @@ impl Replica {
                 behind: at > 0,
                 contested: queue.requests.iter().any(|q| q.owner != request.owner),
             };
-            match self.judge_lease(now, &asked) {
+            match self.judge_with_port(now, &asked) {
                 Verdict::Wait(until) => {
                     // The new owner hears of its grant before anything else.
                     if at == 0 && granted {
@@ -485,6 +513,7 @@ impl Replica {
             "{count} requests wait in {bytes} bytes, at most {most}"
         ) {
             self.parking = Parking::new(&self.config.limits);
+            self.reclaims = Reclaims::default();
         }
     }
 

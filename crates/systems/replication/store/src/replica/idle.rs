@@ -17,7 +17,7 @@ const IDLE_LOOKS: usize = 4;
 const EVICTION_LOOKS: usize = 16;
 
 /// Placeholder for the switch address of an expiry, which no switch requested.
-const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
+pub(super) const NO_SWITCH: SocketAddrV4 = SocketAddrV4::new(core::net::Ipv4Addr::UNSPECIFIED, 0);
 
 impl Replica {
     /// Keeps the list of idle times short and ready for the day on which this
@@ -33,9 +33,43 @@ impl Replica {
             self.expiry_due.pop_first();
             if let Some(idle) = self.idle_at(now, shard, &key) {
                 let later = now.saturating_add(self.config.lease_period.into());
-                self.expiry_due.insert((idle.max(later), (shard, key)));
+                self.look_again(idle.max(later), shard, key);
             }
         }
+    }
+
+    /// Has the record, which is not on the list of idle times, looked at at `due`.
+    fn look_again(&mut self, due: u64, shard: u16, key: Key) {
+        if let Some(record) = self.record_mut(shard, &key) {
+            record.looked_at = Some(due);
+            self.expiry_due.insert((due, (shard, key)));
+        }
+    }
+
+    /// Remembers to look whether the record is idle; the outbound one speaks for
+    /// both of a mapping. A record is on the list of idle times once.
+    pub(super) fn watch_idle(&mut self, now: u64, number: u16, key: Key) {
+        let class = self.classes.get(&key.class());
+        if class.and_then(creator_of).is_none() {
+            return;
+        }
+        let Some(due) = self.idle_at(now, number, &key) else {
+            return;
+        };
+        let before = self
+            .record_mut(number, &key)
+            .and_then(|record| record.looked_at);
+        if before.is_some_and(|before| before <= due) {
+            return;
+        }
+        if let Some(before) = before {
+            self.expiry_due.remove(&(before, (number, key)));
+        }
+        self.look_again(due, number, key);
+    }
+
+    fn record_mut(&mut self, shard: u16, key: &Key) -> Option<&mut Record> {
+        self.shards.get_mut(&shard)?.records.get_mut(key)
     }
 
     /// Forgets a record, and the one mapped to it, if both are idle and no lease of them can be
@@ -45,7 +79,7 @@ impl Replica {
             return;
         };
         if due > now {
-            self.expiry_due.insert((due, (shard, key)));
+            self.look_again(due, shard, key);
         } else {
             self.decided(now, Decision::Expire { shard, key }, NO_SWITCH, None);
         }
@@ -56,26 +90,30 @@ impl Replica {
     pub(super) fn idle_at(&self, now: u64, shard: u16, key: &Key) -> Option<u64> {
         let records = &self.shards.get(&shard)?.records;
         let record = records.get(key)?;
-        let mut due = self.idle_alone_at(now, shard, key, record)?;
-        if let Some(other) = &record.mapped_to
-            && let Some(mapped) = records.get(other)
-        {
-            due = due.max(self.idle_alone_at(now, shard, other, mapped)?);
+        let other = record.mapped_to.as_ref();
+        let mapped = other.and_then(|other| records.get(other));
+        let of_both = self.pair_timeout(key, record, mapped);
+        let timeout = |key: &Key, record: &Record| {
+            let of_one = || {
+                let class = self.classes.get(&key.class())?;
+                class.idle.of(key.0[1], &record.state)
+            };
+            of_both.or_else(of_one)
+        };
+        let mut due = self.idle_alone_at(now, shard, key, record, timeout(key, record)?);
+        if let (Some(other), Some(mapped)) = (other, mapped) {
+            let timeout = timeout(other, mapped)?;
+            due = due.max(self.idle_alone_at(now, shard, other, mapped, timeout));
         }
         Some(due)
     }
 
-    fn idle_alone_at(&self, now: u64, shard: u16, key: &Key, record: &Record) -> Option<u64> {
-        let timeout = self
-            .classes
-            .get(&key.class())?
-            .idle
-            .of(key.0[1], &record.state)?;
+    fn idle_alone_at(&self, now: u64, shard: u16, key: &Key, record: &Record, timeout: u64) -> u64 {
         let mut due = record.last_active.saturating_add(timeout);
         if self.parking.requests(&(shard, *key)).next().is_some() {
             due = due.max(now.saturating_add(self.config.lease_period.into()));
         }
-        Some(due.max(record.lease.until()))
+        due.max(record.lease.until())
     }
 
     /// Evicts records to make room for the first lease of `flow`, if the store is full and eviction
@@ -115,7 +153,9 @@ impl Replica {
                 kept.push((due, (shard, key)));
             }
         }
-        self.expiry_due.extend(kept);
+        for (due, (shard, key)) in kept {
+            self.look_again(due, shard, key);
+        }
     }
 
     /// True if the record, and the one mapped to it, have been idle for `after` µs, and neither has

@@ -220,6 +220,7 @@ impl Replica {
                     lease,
                     mapped_to,
                     last_active: now,
+                    looked_at: None,
                 };
                 self.count_created(shard, &key, state, true);
                 let records = &mut self.shards.get_mut(&shard).ok_or(Inconsistent)?.records;
@@ -229,6 +230,7 @@ impl Replica {
                 self.record_count += 1;
                 self.count_tenant(&key, true);
                 self.watch_idle(now, shard, key);
+                self.note_pair(shard, &key);
             }
             Item::Pool {
                 shard,

@@ -2,6 +2,7 @@
 
 use super::feed::Feed;
 use super::install::Install;
+use super::reclaim::Reclaims;
 use super::{Replica, empty_shards};
 use crate::link::Receiver;
 use crate::parking::Parking;
@@ -56,6 +57,7 @@ impl Replica {
         self.predecessor.owe_acknowledgement();
         if was_head && !self.is_head() {
             self.parking = Parking::new(&self.config.limits);
+            self.reclaims = Reclaims::default();
         }
         self.feed = None;
         self.compare_anew(now);
@@ -78,6 +80,7 @@ impl Replica {
         self.record_count = 0;
         self.tenants = Tenants::default();
         self.parking = Parking::new(limits);
+        self.reclaims = Reclaims::default();
         self.expiry_due.clear();
         (self.applied, self.base, self.answered) = (0, 0, 0);
         self.log.clear(0);

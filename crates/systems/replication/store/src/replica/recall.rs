@@ -2,11 +2,11 @@
 //! ask holders to give it up, and to take it back (rule 19).
 
 use stateplane_wire::chain::Decision;
-use stateplane_wire::replication::{MessageType, Packet, Repr};
+use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 
 use super::decide::Asked;
 use super::{Destination, Replica};
-use crate::record::Owner;
+use crate::record::{Holder, Owner, Record};
 use crate::serial::newer;
 
 impl Replica {
@@ -16,12 +16,11 @@ impl Replica {
         if !self.config.recall {
             return until;
         }
-        let shard = self.shards.get(&asked.shard);
-        let Some(record) = shard.and_then(|shard| shard.records.get(&asked.key)) else {
+        let Some(shard) = self.shards.get(&asked.shard) else {
             return until;
         };
         let mut recalls = Vec::new();
-        for holder in record.in_the_way(now, asked.owner, asked.shared) {
+        let mut ask = |key: Key, record: &Record, holder: &Holder| {
             let message = Repr {
                 chain_epoch: self.place.epoch,
                 shard: asked.shard,
@@ -30,9 +29,27 @@ impl Replica {
                 claim: holder.owner.claim,
                 lease_epoch: holder.epoch,
                 sequence: record.sequence,
-                ..Repr::new(MessageType::Recall, asked.key)
+                ..Repr::new(MessageType::Recall, key)
             };
             recalls.extend(message.to_vec().map(|bytes| (holder.address, bytes)));
+        };
+        if let Some(record) = shard.records.get(&asked.key) {
+            for holder in record.in_the_way(now, asked.owner, asked.shared) {
+                ask(asked.key, record, holder);
+            }
+        } else if let Some(key) = self.reclaims.chosen_for(&(asked.shard, asked.key))
+            && let Some(record) = shard.records.get(&key)
+        {
+            let inbound = record.mapped_to;
+            let mapped = inbound.and_then(|key| Some((key, shard.records.get(&key)?)));
+            for (key, record) in [(key, record)].into_iter().chain(mapped) {
+                let holders = record.lease.holders().iter();
+                for holder in holders.filter(|holder| holder.until > now) {
+                    ask(key, record, holder);
+                }
+            }
+        } else {
+            return until;
         }
         self.counters.recalled += recalls.len() as u64;
         for (to, bytes) in recalls {

@@ -72,6 +72,45 @@ fn deliver(replicas: &mut [Replica], now: u64, mut lost: impl FnMut() -> bool) -
     replies
 }
 
+/// However often a connection changes, and however many come and go, each is on the list of idle
+/// times once.
+#[test]
+fn a_record_is_looked_at_at_one_time() {
+    let pool = NatPool {
+        addresses: vec![Ipv4Addr::new(203, 0, 113, 1)],
+        first_port: 1024,
+        last_port: 1024,
+    };
+    let config = Config::new(1, 0).with_dependent_nat(pool, 1, 2);
+    let mut replica = Replica::new(config, 7).unwrap();
+    let key = |inside| Key([1, 6, 10, 0, 0, inside, 0, 9, 198, 51, 100, 1, 0, 80, 0, 0]);
+    for round in 0..20u8 {
+        let now = 2_000_000 * u64::from(round);
+        let ask = |message_type| Repr {
+            chain_epoch: 1,
+            switch_id: 1,
+            incarnation: 1,
+            claim: round.into(),
+            ..Repr::new(message_type, key(round))
+        };
+        let lease = ask(MessageType::LeaseRequest).to_vec().unwrap();
+        replica.handle_request(now, switch(1), &lease);
+        let epoch = replica.record(0, &key(round)).unwrap().epoch();
+        for (sequence, flags) in [(2, 2), (3, 6), (4, 10)] {
+            let write = Repr {
+                lease_epoch: epoch,
+                sequence,
+                state: &[203, 0, 113, 1, 4, 0, flags],
+                ..ask(MessageType::WriteRequest)
+            };
+            replica.handle_request(now, switch(1), &write.to_vec().unwrap());
+        }
+        assert_eq!((replica.record_count(), replica.expiry_due.len()), (2, 1));
+        assert_eq!(replica.audit(), Ok(()));
+    }
+    assert_eq!(replica.counters().reclaimed, 19);
+}
+
 #[derive(Debug, Clone)]
 struct Step {
     wait: u64,

@@ -1,6 +1,6 @@
 //! The words of a command line.
 
-use core::net::Ipv4Addr;
+use core::net::SocketAddrV4;
 use core::str::FromStr;
 
 use stateplane_wire::replication::Key;
@@ -78,7 +78,7 @@ impl<'a> Command<'a> {
     }
 
     /// A key: `counter/7`, `brief/7`, `staged/7`, `service/7`, `other/7`, `nat/tcp/10.0.0.1:1234` or
-    /// `public/tcp/203.0.113.1:1024`.
+    /// `public/tcp/203.0.113.1:1024`, both perhaps with a remote endpoint behind `>`.
     pub fn key(&self) -> Key {
         let Some(text) = self.text("key") else {
             return Key::default();
@@ -95,13 +95,15 @@ impl<'a> Command<'a> {
             _ => 99,
         };
         if let Some((protocol, endpoint)) = rest.split_once('/') {
-            let (address, port) = endpoint.split_once(':').unwrap();
             bytes[1] = match protocol {
                 "tcp" => 6,
                 _ => 17,
             };
-            bytes[2..6].copy_from_slice(&self.parse::<Ipv4Addr>(address).octets());
-            bytes[6..8].copy_from_slice(&self.parse::<u16>(port).to_be_bytes());
+            for (endpoint, place) in endpoint.split('>').zip(bytes[2..14].chunks_mut(6)) {
+                let endpoint: SocketAddrV4 = self.parse(endpoint);
+                place[..4].copy_from_slice(&endpoint.ip().octets());
+                place[4..].copy_from_slice(&endpoint.port().to_be_bytes());
+            }
         } else {
             if class == "service" {
                 bytes[1] = 6;

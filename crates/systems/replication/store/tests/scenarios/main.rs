@@ -103,6 +103,9 @@ scenarios! {
     rule_21_chain_epoch
     rule_22_nat_pool
     rule_23_bounds
+    rule_27_dependent_nat
+    rule_28_both_records
+    rule_29_ended
     services
     flow_life
     edges

@@ -1,6 +1,7 @@
 //! One chain in virtual time, and the commands that drive it:
 //!
-//! * `chain length=3 …` starts a chain; see [`World::start`] for its settings;
+//! * `chain length=3 …` starts a chain; see [`World::start`] for its settings; a `dependent` one's
+//!   mappings name the remote endpoint too;
 //! * `lease s1 key=… [shared]`, `write s1 key=… epoch= seq= state=`,
 //!   `renew s1 key=… epoch=`, `release s1 key=… epoch= seq=`, `probe s1`: a request of switch 1, with optional
 //!   `inc= claim= request= attempt= send= packet= shard= chain_epoch= to=`;
@@ -141,21 +142,7 @@ impl World {
         };
         let nat_idle = idle(Some(micros("idle").unwrap_or(60_000_000)));
         for position in 0..length {
-            let (first, last) = command
-                .text("ports")
-                .and_then(|ports| ports.split_once('-'))
-                .unwrap_or(("1024", "1031"));
-            let mut config = Config::new(length, position)
-                .with_shards(command.get("shards").unwrap_or(1))
-                .with_nat(
-                    NatPool {
-                        addresses: vec![Ipv4Addr::new(203, 0, 113, 1)],
-                        first_port: command.parse(first),
-                        last_port: command.parse(last),
-                    },
-                    1,
-                    2,
-                );
+            let mut config = with_mappings(Config::new(length, position), command);
             for class in &mut config.classes {
                 class.idle = nat_idle.clone();
             }
@@ -232,6 +219,8 @@ impl World {
                 ("forget_entries", &mut faults.forget_entries),
                 ("join_early", &mut faults.join_early),
                 ("release_early", &mut faults.release_early),
+                ("reclaim_held", &mut faults.reclaim_held),
+                ("reclaim_live", &mut faults.reclaim_live),
             ] {
                 *fault = command.text("fault") == Some(name);
             }
@@ -494,6 +483,32 @@ impl World {
     }
 }
 
+/// Adds the classes of mappings and their ports.
+fn with_mappings(config: Config, command: &Command<'_>) -> Config {
+    let (first, last) = command
+        .text("ports")
+        .and_then(|ports| ports.split_once('-'))
+        .unwrap_or(("1024", "1031"));
+    let pool = NatPool {
+        addresses: vec![Ipv4Addr::new(203, 0, 113, 1)],
+        first_port: command.parse(first),
+        last_port: command.parse(last),
+    };
+    let config = config.with_shards(command.get("shards").unwrap_or(1));
+    if !command.has("dependent") {
+        return config.with_nat(pool, 1, 2);
+    }
+    let mut config = config.with_dependent_nat(pool, 1, 2);
+    for class in &mut config.classes {
+        if let (FirstLease::NatDependent { tcp_transitory, .. }, Some(time)) =
+            (&mut class.first_lease, command.text("transitory"))
+        {
+            *tcp_transitory = command.micros(time);
+        }
+    }
+    config
+}
+
 /// The service that keys of the class `service` name.
 pub const SERVICE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 1), 80);
 
@@ -521,8 +536,13 @@ fn switch(number: u8) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, number), 4793)
 }
 
-/// An endpoint, or hexadecimal digits.
+/// An endpoint, one with flags behind a plus sign, or hexadecimal digits.
 fn state(bytes: &[u8]) -> String {
+    if let [endpoint @ .., flags] = bytes
+        && endpoint.len() == 6
+    {
+        return format!("{}+{flags:02x}", state(endpoint));
+    }
     if let [a, b, c, d, high, low] = *bytes {
         return format!("{a}.{b}.{c}.{d}:{}", u16::from_be_bytes([high, low]));
     }
