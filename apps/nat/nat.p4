@@ -1,18 +1,36 @@
 // A NAT whose connections outlive their switch. Mappings are made by the store
 // with the first lease of a flow, which takes a port from the shard's range, and
 // are held under shared leases: any number of switches may translate packets of
-// one mapping at the same time. With NAT_FILTERING defined, the control plane may want packets
+// one mapping at the same time. With NAT_DEPENDENT_MAPPING defined, there is a mapping for each
+// remote endpoint, and packets of TCP write what their side of the connection has sent
+// (nat_connection.p4). With NAT_FILTERING defined, the control plane may want packets
 // from outside filtered: then a packet takes two turns, one by its mapping, and one by its
 // session (nat_filter.p4).
 
 #include <core.p4>
 #include <v1model.p4>
 
+#ifdef NAT_DEPENDENT_MAPPING
+#ifdef NAT_FILTERING
+#error With NAT_DEPENDENT_MAPPING packets are filtered by address and port: leave NAT_FILTERING out
+#endif
+// Address, port, and what the side of the record has sent. A mapping of which only its own remote
+// endpoint can make use reaches no other inside host.
+#define REPLICATION_STATE_BITS 56
+#define NAT_ADDRESS 55:24
+#define NAT_PORT 23:8
+#define NAT_HAIRPINS false
+#else
 // Address and port.
 #define REPLICATION_STATE_BITS 48
+#define NAT_ADDRESS 47:16
+#define NAT_PORT 15:0
+#define NAT_HAIRPINS true
+#endif
 #include "replication.p4"
 #include "router.p4"
 #include "nat_packet.p4"
+#include "nat_connection.p4"
 #include "nat_filter.p4"
 
 // Number of shards as a power of two: a public port's shard is its top bits
@@ -76,6 +94,10 @@ control NatIngress(
     ReplicationIngressAfter() replication_after;
     NatSessionOf() session_of;
     NatSessionStep() step;
+#ifdef NAT_DEPENDENT_MAPPING
+    NatConnectionStep() connection;
+    bit<8> sent;
+#endif
     Router() router;
     counter(NAT_EVENTS, CounterType.packets) nat_events;
     bool known = false;
@@ -124,7 +146,7 @@ control NatIngress(
                 hdr.nat,
                 standard_metadata,
                 meta.flow.arriving,
-                true,
+                NAT_HAIRPINS,
                 meta.turn == TURN_HAIRPIN,
                 hairpin,
                 known,
@@ -139,7 +161,12 @@ control NatIngress(
                 meta.flow.known = false;
             }
             meta.flow.key = mapping;
+#ifdef NAT_DEPENDENT_MAPPING
+            // Of other packets nothing is written.
+            meta.flow.shared = !hdr.nat.tcp.isValid();
+#else
             meta.flow.shared = true;
+#endif
             shard.apply(meta.flow);
             meta.flow.shard = mapping[127:120] == CLASS_NAT_INBOUND
                 ? (bit<16>)public_port[15:16 - NAT_SHARD_BITS]
@@ -176,8 +203,16 @@ control NatIngress(
                     mark_to_drop(standard_metadata);
                 }
             } else {
-                meta.endpoint.address = meta.flow.value[47:16];
-                meta.endpoint.port = meta.flow.value[15:0];
+                meta.endpoint.address = meta.flow.value[NAT_ADDRESS];
+                meta.endpoint.port = meta.flow.value[NAT_PORT];
+#ifdef NAT_DEPENDENT_MAPPING
+                sent = meta.flow.value[7:0];
+                connection.apply(hdr.nat, class == CLASS_NAT_OUTBOUND, sent);
+                if (sent != meta.flow.value[7:0]) {
+                    meta.flow.value[7:0] = sent;
+                    meta.flow.write = true;
+                }
+#endif
                 translate.apply(hdr.nat, class, meta.endpoint);
             }
         }

@@ -1,6 +1,7 @@
 // Translation of packets by a NAT of TCP and UDP over IPv4, wherever its mappings come
 // from: headers, parser, classification and translation. Mappings are endpoint
-// independent (RFC 4787 REQ-1, RFC 5382 REQ-1). ICMP errors are translated inside and
+// independent (RFC 4787 REQ-1, RFC 5382 REQ-1), or, with NAT_DEPENDENT_MAPPING defined, there is
+// one for each remote endpoint that an inside one speaks to. ICMP errors are translated inside and
 // outside of the packet that they carry (RFC 5508 REQ-3 to REQ-5). An echo request from
 // inside has a mapping of its identifier, by which its reply comes back (RFC 5508 REQ-1).
 
@@ -15,6 +16,15 @@
 const bit<8> CLASS_NAT_OUTBOUND = 2;
 const bit<8> CLASS_NAT_INBOUND = 3;
 const bit<8> CLASS_NAT_SESSION = 14;
+
+// The key of a mapping.
+#ifdef NAT_DEPENDENT_MAPPING
+#define NAT_MAPPING(class, protocol, address, port, remote_address, remote_port) \
+    (class ++ protocol ++ address ++ port ++ remote_address ++ remote_port ++ 16w0)
+#else
+#define NAT_MAPPING(class, protocol, address, port, remote_address, remote_port) \
+    (class ++ protocol ++ address ++ port ++ 64w0)
+#endif
 
 // Types of ICMP messages (RFC 792).
 const bit<8> ICMP_ECHO_REPLY = 0;
@@ -212,40 +222,76 @@ control NatClassify(
                 // The packet that an error is about went the other way.
                 if (side == 1 && public == 0) {
                     known = true;
-                    mapping = CLASS_NAT_OUTBOUND ++ hdr.carried_ipv4.protocol
-                        ++ hdr.carried_ipv4.destination ++ hdr.carried_ports.destination ++ 64w0;
+                    mapping = NAT_MAPPING(
+                        CLASS_NAT_OUTBOUND,
+                        hdr.carried_ipv4.protocol,
+                        hdr.carried_ipv4.destination,
+                        hdr.carried_ports.destination,
+                        hdr.carried_ipv4.source,
+                        hdr.carried_ports.source
+                    );
                 } else if (side == 0
                     && public == 1
                     && hdr.carried_ipv4.source == hdr.ipv4.destination) {
                     known = true;
                     public_port = hdr.carried_ports.source;
-                    mapping = CLASS_NAT_INBOUND ++ hdr.carried_ipv4.protocol
-                        ++ hdr.carried_ipv4.source ++ hdr.carried_ports.source ++ 64w0;
+                    mapping = NAT_MAPPING(
+                        CLASS_NAT_INBOUND,
+                        hdr.carried_ipv4.protocol,
+                        hdr.carried_ipv4.source,
+                        hdr.carried_ports.source,
+                        hdr.carried_ipv4.destination,
+                        hdr.carried_ports.destination
+                    );
                 }
             } else if (echo || echo_reply) {
                 // Whoever asks from outside has no mapping, and whoever answers from
                 // inside was not asked.
                 if (side == 1 && public == 0 && echo) {
                     known = true;
-                    mapping = CLASS_NAT_OUTBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.source
-                        ++ source_port ++ 64w0;
+                    mapping = NAT_MAPPING(
+                        CLASS_NAT_OUTBOUND,
+                        hdr.ipv4.protocol,
+                        hdr.ipv4.source,
+                        source_port,
+                        hdr.ipv4.destination,
+                        destination_port
+                    );
                 } else if (side == 0 && public == 1 && echo_reply) {
                     known = true;
                     public_port = destination_port;
-                    mapping = CLASS_NAT_INBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.destination
-                        ++ destination_port ++ 64w0;
+                    mapping = NAT_MAPPING(
+                        CLASS_NAT_INBOUND,
+                        hdr.ipv4.protocol,
+                        hdr.ipv4.destination,
+                        destination_port,
+                        hdr.ipv4.source,
+                        source_port
+                    );
                 }
             } else {
                 hairpin = public == 1;
                 if (side == 1 && !returns) {
                     known = public == 0 || hairpins;
-                    mapping = CLASS_NAT_OUTBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.source
-                        ++ source_port ++ 64w0;
+                    mapping = NAT_MAPPING(
+                        CLASS_NAT_OUTBOUND,
+                        hdr.ipv4.protocol,
+                        hdr.ipv4.source,
+                        source_port,
+                        hdr.ipv4.destination,
+                        destination_port
+                    );
                 } else if (public == 1) {
                     known = true;
                     public_port = destination_port;
-                    mapping = CLASS_NAT_INBOUND ++ hdr.ipv4.protocol ++ hdr.ipv4.destination
-                        ++ destination_port ++ 64w0;
+                    mapping = NAT_MAPPING(
+                        CLASS_NAT_INBOUND,
+                        hdr.ipv4.protocol,
+                        hdr.ipv4.destination,
+                        destination_port,
+                        hdr.ipv4.source,
+                        source_port
+                    );
                 }
             }
         }
