@@ -17,14 +17,18 @@ const bit<8> SENT_FIN = 0x04;
 // A reset, perhaps a forged one (RFC 5382 5), and nothing since.
 const bit<8> SENT_RESET = 0x08;
 
-// A packet's effect on what its side has sent. A SYN begins anew.
+// A packet's effect on what its side has sent. After its FIN or reset a SYN begins anew; another one
+// is late, or is answered by the other side with an ACK, and by that with a reset.
 control NatConnectionStep(in nat_headers_t hdr, in bool outwards, inout bit<8> sent) {
     apply {
         if (hdr.tcp.isValid()) {
             if ((hdr.tcp.flags & TCP_RST) != 0) {
                 sent = sent | SENT_RESET;
             } else {
-                sent = (hdr.tcp.flags & TCP_SYN) != 0 ? 8w0 : sent & ~SENT_RESET;
+                if ((hdr.tcp.flags & TCP_SYN) != 0 && (sent & (SENT_FIN | SENT_RESET)) != 0) {
+                    sent = 0;
+                }
+                sent = sent & ~SENT_RESET;
                 if ((hdr.tcp.flags & TCP_ACK) != 0) {
                     sent = sent | SENT_ACK;
                 }
