@@ -393,13 +393,14 @@ impl Replica {
         {
             return self.refusal(shard, &key, RefusalCode::NotWritable);
         }
-        if self.moves_mapping(packet) {
-            return self.refusal(shard, &key, RefusalCode::BadState);
-        }
         match self.present_grant(now, packet) {
             None => self.refusal(shard, &key, RefusalCode::Fenced),
             Some(present) if !present.exclusive => {
                 self.refusal(shard, &key, RefusalCode::NotWritable)
+            }
+            // Under an earlier grant the mapping may have been another one: that is fenced.
+            Some(_) if self.moves_mapping(packet) => {
+                self.refusal(shard, &key, RefusalCode::BadState)
             }
             Some(Present {
                 period, sequence, ..
