@@ -92,12 +92,14 @@ control NatIngress(
     ReplicationIngressBefore() replication_before;
     NatTranslate() translate;
     ReplicationIngressAfter() replication_after;
-    NatSessionOf() session_of;
-    NatSessionStep() step;
 #ifdef NAT_DEPENDENT_MAPPING
     NatConnectionStep() connection;
     bit<8> sent;
+#else
+    NatSessionOf() session_of;
+    bit<128> session;
 #endif
+    NatSessionStep() step;
     Router() router;
     counter(NAT_EVENTS, CounterType.packets) nat_events;
     bool known = false;
@@ -108,7 +110,6 @@ control NatIngress(
     bit<8> class;
     bit<8> state;
     bit<128> mapping = 0;
-    bit<128> session;
     bit<16> public_port = 0;
 
 #ifdef NAT_FILTERING
@@ -171,6 +172,7 @@ control NatIngress(
             meta.flow.shard = mapping[127:120] == CLASS_NAT_INBOUND
                 ? (bit<16>)public_port[15:16 - NAT_SHARD_BITS]
                 : meta.flow.shard;
+#ifndef NAT_DEPENDENT_MAPPING
             if (filter != FILTER_NOTHING
                 && (meta.turn == TURN_LET_IN
                     || (meta.turn == TURN_ARRIVED
@@ -184,6 +186,7 @@ control NatIngress(
                     shard.apply(meta.flow);
                 }
             }
+#endif
         }
         replication_before.apply(hdr.replication, meta.flow, standard_metadata);
         class = meta.flow.key[127:120];
