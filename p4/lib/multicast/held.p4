@@ -24,6 +24,7 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
     bit<32> own;
     bit<32> lane;
     bit<40> number;
+    bit<40> freed;
     bool majority;
     bool all;
     bool committed;
@@ -36,8 +37,11 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
         if (meta.entry.id != 0 && committed) {
             lane = MULTICAST_LANE_PLACE(meta, meta.entry.id[63:48], meta.entry.id[47:40]);
             multicast_lane_number.read(number, lane);
-            if (number > meta.entry.id[39:0] && MULTICAST_RULE_VOID) {
-                // Its lane went on: a late duplicate (rule 25).
+            multicast_lane_freed.read(freed, lane);
+            if ((number > meta.entry.id[39:0] || freed >= meta.entry.id[39:0])
+                && MULTICAST_RULE_VOID) {
+                // Its lane went on, or it was freed before at another index: a late duplicate
+                // (rule 25).
                 meta.entry.decided = 0xffffffff;
                 meta.entry.done = 0xffffffff;
                 meta.entry.voided = 1;
