@@ -103,6 +103,7 @@ control MulticastHandleLead(inout multicast_headers_t hdr, inout multicast_metad
     MulticastRefuse() refuse_full;
     bit<32> own;
     bit<32> match;
+    bit<64> time;
     bit<16> version;
     bit<8> learner;
     bit<8> flags;
@@ -152,7 +153,13 @@ control MulticastHandleLead(inout multicast_headers_t hdr, inout multicast_metad
             hdr.message.before = meta.group.end;
             multicast_list.read(hdr.message.list_version, meta.group.at);
             hdr.message.term = meta.group.last_term;
-            hdr.message.timestamp = meta.group.last_time;
+            // Of the last committed entry: what is behind it may be cut off, and a receiver that
+            // begins there would wait for a timestamp that no log reaches (rule 26).
+            multicast_base_time.read(time, meta.group.at);
+            if (meta.group.commit != meta.group.base) {
+                multicast_entry_time.read(time, MULTICAST_PLACE(meta, meta.group.commit));
+            }
+            hdr.message.timestamp = time;
             hdr.message.commit = meta.group.commit;
             hdr.message.base = meta.group.base;
             send_state.apply(

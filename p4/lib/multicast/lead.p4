@@ -305,6 +305,7 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
     MulticastHear() hear;
     MulticastAppendNoOp() append_no_op;
     MulticastProgress() progress;
+    MulticastSend() send_base;
     bit<32> receivers;
     bit<32> received;
     bit<32> place;
@@ -321,6 +322,15 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
             || (hdr.message.list_version != version && MULTICAST_RULE_LIST_VERSION)
             || MULTICAST_NEWER(hdr.message.index, meta.group.end)) {
             multicast_events.count(MULTICAST_EVENT_UNKNOWN_RECEIVER);
+        } else if (MULTICAST_NEWER(meta.group.base, hdr.message.index)) {
+            // It began at a place in the order, and this leader had freed more: it hears that it
+            // lacks what nobody keeps, also when there is nothing to deliver (rule 26).
+            multicast_events.count(MULTICAST_EVENT_SKIPPED);
+            hdr.message.flags = MULTICAST_FLAG_NO_OP;
+            hdr.message.origin = meta.group.member;
+            hdr.message.commit = meta.group.commit;
+            hdr.message.base = meta.group.base;
+            send_base.apply(MULTICAST_TYPE_DELIVER, hdr.ipv4.source, MULTICAST_UDP_PORT, hdr, meta);
         } else {
             place = meta.group.at * MULTICAST_MOST_RECEIVERS + (bit<32>)hdr.message.origin;
             multicast_received.read(received, place);

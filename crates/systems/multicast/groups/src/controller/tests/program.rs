@@ -214,6 +214,7 @@ impl Node {
                 answer.flags |= flag::JOINED;
             }
             answer.index = log.own as u32;
+            answer.timestamp = log.commit as u64;
         }
         Some(answer.to_vec().unwrap())
     }

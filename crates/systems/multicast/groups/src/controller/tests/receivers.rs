@@ -73,6 +73,45 @@ fn a_receiver_is_told_its_place_when_the_leader_has_it_on_its_list() {
     assert_eq!(addresses, [*from(1).ip(), *from(2).ip()]);
 }
 
+/// A leader whose own no-op is not committed may lack what covers a freed message.
+#[test]
+fn a_receiver_begins_where_an_established_leader_is() {
+    let mut world = settled(3);
+    let epoch = world.config(0).epoch;
+    world.restart();
+    while world.config(0).epoch == epoch || world.config(0).leading().is_none() {
+        world.run(50);
+    }
+    for node in world.nodes.values_mut() {
+        node.deaf = true;
+    }
+    assert_eq!(ask(&mut world, 1, NO_NUMBER, false).state, joined::WAITS);
+    world.run(1_000);
+    let config = world.config(0);
+    assert_eq!(config.receivers.len(), 1);
+    let start = config.leading().unwrap();
+    let leading = |flags| Repr {
+        epoch: config.epoch,
+        incarnation: start.incarnation,
+        origin: start.number,
+        list_version: config.list,
+        flags,
+        base: 3,
+        timestamp: 7,
+        ..Repr::new(MessageType::Leading)
+    };
+    let program = SocketAddrV4::new(start.address, 4799);
+    for (flags, state) in [(0, joined::WAITS), (flag::ESTABLISHED, joined::LISTED)] {
+        let bytes = leading(flags).to_vec().unwrap();
+        world.controller.handle_message(world.now, program, &bytes);
+        let answer = ask(&mut world, 1, NO_NUMBER, false);
+        assert_eq!(answer.state, state);
+        if state == joined::LISTED {
+            assert_eq!((answer.from_index, answer.from_time), (3, 7));
+        }
+    }
+}
+
 #[test]
 fn a_receiver_of_no_group_or_of_a_full_list_is_refused() {
     let mut world = settled(3);
