@@ -152,6 +152,11 @@ impl MulticastReceiver {
         self.receiver.as_ref().map_or(0, Receiver::queued)
     }
 
+    /// Timestamp up to which every message was fetched ([`Receiver::passed`]).
+    pub fn passed(&self) -> Option<u64> {
+        self.receiver.as_ref().and_then(Receiver::passed)
+    }
+
     /// Datagrams that the system did not take.
     pub fn lost(&self) -> u64 {
         self.link.lost()

@@ -60,6 +60,8 @@ pub struct Transmit {
 pub struct Executed {
     /// Its place.
     pub at: FinalTime,
+    /// Place at which the operation was executed first; that of the command, unless it is repeated.
+    pub first: FinalTime,
     /// The command.
     pub command: Command,
     /// Its outcome; of a repeated operation, that of the first time.
@@ -226,6 +228,17 @@ impl Replica {
         self.go_on(now_us);
     }
 
+    /// The program fetched every message whose place has this time or a lower one
+    /// ([`stateplane_multicast::Receiver::passed`]). If nothing waits to be executed, the state is that of
+    /// the end of this time, so that it [covers](Snapshot::covers) the beginning of a peer that joins
+    /// while nobody calls.
+    pub fn handle_passed(&mut self, time: u64) {
+        if self.queued() == 0 {
+            let group = u8::MAX;
+            self.store.at = self.store.at.max(FinalTime { time, group });
+        }
+    }
+
     /// Takes a datagram of another replica.
     pub fn handle_datagram(&mut self, now_us: u64, from: SocketAddrV4, bytes: &[u8]) {
         match Message::parse(bytes) {
@@ -359,12 +372,14 @@ impl Replica {
             outcome: outcome.clone(),
         };
         self.transmit(To::Address(command.reply), &answer);
-        // Whoever does not look loses the oldest.
-        if self.executed.len() >= self.config.queue.max(1) {
+        // One that waits for parts is executed with the whole queue behind it. Whoever does not look
+        // loses the oldest.
+        if self.executed.len() > self.config.queue.max(1) {
             self.executed.pop_front();
         }
         self.executed.push_back(Executed {
             at,
+            first,
             command,
             outcome,
         });
@@ -403,8 +418,8 @@ impl Replica {
         self.transmits.pop_front()
     }
 
-    /// The next command that was executed. Of those that are not fetched, the last
-    /// [`ReplicaConfig::queue`] are kept.
+    /// The next command that was executed. Of those that are not fetched, one more than
+    /// [`ReplicaConfig::queue`] are kept, as many as one call may execute.
     pub fn poll_executed(&mut self) -> Option<Executed> {
         self.executed.pop_front()
     }

@@ -197,6 +197,9 @@ fn execute(
             None => break,
         }
     }
+    if let Some(time) = receiver.passed() {
+        replica.handle_passed(time);
+    }
     shared.send(replica);
     // Nobody looks at what was executed.
     while replica.poll_executed().is_some() {}

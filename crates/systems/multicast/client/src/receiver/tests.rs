@@ -66,6 +66,21 @@ fn received(receiver: &mut Receiver) -> Option<(u32, u64)> {
 }
 
 #[test]
+fn a_timestamp_has_passed_when_all_up_to_it_is_fetched() {
+    let mut receiver = Receiver::new(CONFIG);
+    let late = entry(1, 10, 1, 12);
+    assert_eq!(receiver.handle_message(&with_payload(&late, b"a")), Ok(()));
+    assert_eq!(receiver.passed(), Some(10));
+    assert_eq!(receiver.handle_message(&no_op(2, 12)), Ok(()));
+    assert_eq!(receiver.passed(), None);
+    assert_eq!(delivered(&mut receiver), [1]);
+    assert_eq!(receiver.passed(), Some(12));
+    receiver.handle_eviction();
+    while receiver.poll_deliver().is_some() {}
+    assert_eq!(receiver.passed(), None);
+}
+
+#[test]
 fn a_gap_holds_back_what_is_behind_it() {
     let mut receiver = Receiver::new(CONFIG);
     let (first, second) = (entry(1, 10, 1, 10), entry(2, 11, 2, 11));

@@ -462,6 +462,50 @@ fn a_joiner_passes_over_what_the_snapshot_has() {
     assert!(Snapshot::parse(small, &bytes).is_err());
 }
 
+#[test]
+fn a_state_covers_what_passed_without_a_command() {
+    let mut replica = replica();
+    replica.handle_passed(8);
+    let covers = |replica: &Replica, time| replica.snapshot().covers(time);
+    assert!(covers(&replica, 8) && !covers(&replica, 9));
+    let (own, other) = (key_of(0, 0), key_of(1, 0));
+    let keys = vec![own.clone(), other];
+    deliver(&mut replica, 9, 7, 1, Operation::Read { keys });
+    // The read waits for the other shard.
+    replica.handle_passed(12);
+    assert!(!covers(&replica, 9));
+    part(&mut replica, 9, Verdict::New {}, true, &[None]);
+    replica.handle_passed(12);
+    assert!(covers(&replica, 12) && !covers(&replica, 13));
+    replica.handle_passed(11);
+    assert!(covers(&replica, 12));
+    deliver(&mut replica, 13, 7, 2, put(own, "a"));
+    let last = answers(&mut replica).pop();
+    assert_eq!(last, Some((2, 13, Outcome::Done {})));
+}
+
+/// What waits for parts and all that waits behind it is executed in one call.
+#[test]
+fn what_one_call_executes_can_be_fetched() {
+    let config = ReplicaConfig {
+        queue: 1,
+        ..ReplicaConfig::new(StoreConfig::new(0, 2))
+    };
+    let mut replica = Replica::new(config);
+    let own = key_of(0, 0);
+    deliver(&mut replica, 1, 7, 0, Operation::Open {});
+    deliver(&mut replica, 2, 7, 1, put(own.clone(), "a"));
+    part(&mut replica, 1, Verdict::New {}, true, &[]);
+    let places = |replica: &mut Replica| -> Vec<(u64, u64)> {
+        let executed = core::iter::from_fn(|| replica.poll_executed());
+        executed.map(|of| (of.first.time, of.at.time)).collect()
+    };
+    assert_eq!(places(&mut replica), [(1, 1), (2, 2)]);
+    // A repeated operation was executed first where it was executed.
+    deliver(&mut replica, 3, 7, 1, put(own, "b"));
+    assert_eq!(places(&mut replica), [(2, 3)]);
+}
+
 fn client() -> Client {
     Client::new(
         0,
