@@ -46,7 +46,9 @@
 //! | `bounds` | a queue or a window has more than its bound |
 //! | `agreement` | one receiver delivered a message, and another of its groups never does |
 //! | `validity` | a message of a living sender is not delivered |
-//! | `ends` | a living sender never learns what became of a message |
+//! | `ends` | a living sender never learns what became of a message, or a living client is never answered |
+//! | `serial` | the store's answers are not those of its operations in the order of their places |
+//! | `strict` | no order of the store's operations with the same answers keeps to real time |
 //!
 //! [`linearization`] searches for an order under any deterministic program, in
 //! small histories; the counter's checker has a rule of its own, which a test

@@ -17,6 +17,8 @@ struct Arrivals {
     sent: BTreeMap<u64, Sent>,
     refused: BTreeSet<u64>,
     completed: BTreeSet<u64>,
+    /// Operations of the store without an answer: the host that called, and the event.
+    called: BTreeMap<u64, (u32, usize)>,
     dead: BTreeSet<u32>,
     /// Receivers, with the timestamp behind which they get messages.
     listed: BTreeMap<(u32, u8), Option<u64>>,
@@ -39,6 +41,14 @@ impl Arrivals {
             EventKind::Died { node } => {
                 self.dead.insert(*node);
                 self.listed.retain(|(of, _), _| of != node);
+            }
+            EventKind::Call {
+                node, operation, ..
+            } => {
+                self.called.insert(*operation, (*node, index));
+            }
+            EventKind::Return { operation, .. } => {
+                self.called.remove(operation);
             }
             EventKind::Of(MulticastEvent::Sent {
                 node, message, to, ..
@@ -146,7 +156,8 @@ arrives! {
     }
 }
 
-/// Objects to a call of a living sender that never ends.
+/// Objects to a call of a living sender that never ends, and to an operation of the store that a
+/// living client called and that is never answered.
 #[derive(Default)]
 pub(super) struct Ends(Arrivals);
 
@@ -172,6 +183,12 @@ impl Checker<Multicast> for Ends {
             if !ended && !of.dead.contains(&sent.node) {
                 let because = format!("node {} never learns what became of it", sent.node);
                 found.add(Subject::Message(*message), sent.event, because);
+            }
+        }
+        for (operation, (node, event)) in of.called.iter().filter(|_| of.until.is_some()) {
+            if !of.dead.contains(node) {
+                let because = format!("node {node} is never answered");
+                found.add(Subject::Operation(*operation), *event, because);
             }
         }
         found.into_violations()

@@ -30,7 +30,7 @@ pub const BOUNDS: &str = Bounds::NAME;
 pub const AGREEMENT: &str = Agreement::NAME;
 /// Messages of senders that live are delivered.
 pub const VALIDITY: &str = Validity::NAME;
-/// Calls of senders that live end.
+/// Calls of senders and clients that live end.
 pub const ENDS: &str = Ends::NAME;
 /// The store answers as one that executes operations in the order of their places.
 pub const SERIAL: &str = Serial::NAME;
