@@ -36,7 +36,7 @@ SYNC = quiet overload slow-sweep lossy storm exact restarts cuts writes mixed
 
 # Scenarios of multicast's simulation, of which `make soak` runs 1,000 seeds each.
 MULTICAST = quiet lossy leaders two-leaders lost-memory exchanges receivers dying-senders \
-  several-groups last-numbers small-window mixed
+  several-groups last-numbers small-window mixed store
 
 # Crates with golden files.
 GOLDEN = check hazards multicast-store p4info protect store synchronise syntax trace wire

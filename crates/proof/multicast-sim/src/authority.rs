@@ -7,7 +7,7 @@
 mod group;
 
 use crate::options::Rule;
-use crate::parcel::{Parcel, Told};
+use crate::parcel::{Begin, Parcel, Told};
 use crate::places::{AUTHORITY, Places, SWITCHES, switch_address, switch_socket};
 use crate::scenario::Scenario;
 use crate::sender::session_of;
@@ -227,7 +227,7 @@ impl Authority {
     pub(crate) fn enlist(&mut self, receiver: usize) {
         if !self.lists(receiver) {
             let group = usize::from(self.places.group_of(receiver));
-            self.groups[group].list(receiver);
+            self.groups[group].list(receiver, self.without != Some(Rule::NumberCools));
         }
     }
 
@@ -401,16 +401,18 @@ impl Authority {
     fn send_lists(&mut self) {
         for receiver in 0..self.places.receivers {
             let group = &self.groups[usize::from(self.places.group_of(receiver))];
-            let listed = group.receivers.iter().find(|(_, of)| **of == receiver);
-            let number = listed.map(|(number, _)| *number);
-            let join_at = match self.without {
-                Some(Rule::SnapshotBehind) => Some(self.scenario.first_index),
-                _ => group.join_at,
+            let begin = match self.without {
+                Some(Rule::SnapshotBehind) => Some(Begin {
+                    last: self.scenario.first_index,
+                    base: self.scenario.first_index,
+                    time: self.scenario.first_time,
+                }),
+                _ => group.begins_at,
             };
             let told = Told::List {
                 version: group.list_version,
-                number,
-                join_at,
+                listed: group.listed(receiver),
+                begin,
             };
             self.tell(Places::receiver(receiver), told);
         }
@@ -508,6 +510,7 @@ impl Node for Authority {
                     self.hear(now, &Repr::parse(&packet));
                 }
             }
+            Parcel::Store(_) => {}
         }
         for group in 0..self.groups.len() {
             self.appoint(group);

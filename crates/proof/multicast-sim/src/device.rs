@@ -5,6 +5,7 @@ use stateplane_apps::table::{address, exact, insert, number};
 use stateplane_multicast_setup::{Hold, Multicast, Rows, SetupError};
 use stateplane_runtime::{Engine, KeyMatch, StateError, Value};
 use stateplane_switch::{Switch, SwitchConfig};
+use stateplane_world::{Node, NodePort};
 
 use crate::places::{HOLD_PORT, NETWORK_PORT, Places, switch_address};
 use crate::scenario::Scenario;
@@ -29,6 +30,30 @@ pub(crate) trait Device {
     fn set_rows(&mut self, rows: &Rows);
     /// A table, register or counter was not there, or had no room.
     fn failed(&mut self) -> Option<SetupError>;
+}
+
+/// A switch as a node of the net.
+pub(crate) struct SwitchCore<'a>(pub(crate) &'a mut dyn Device);
+
+impl Node for SwitchCore<'_> {
+    type Message = Vec<u8>;
+    type Transmit = (u16, Vec<u8>);
+
+    fn handle_message(&mut self, now: u64, _: u16, _: NodePort, frame: Vec<u8>) {
+        self.0.handle_frame(now, &frame);
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        self.0.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, _: u64) -> Option<(u16, Vec<u8>)> {
+        self.0.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.0.poll_timeout()
+    }
 }
 
 /// A switch with an engine.

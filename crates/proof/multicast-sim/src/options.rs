@@ -91,6 +91,12 @@ rules! {
     QueueBound = "queue-bound", None;
     /// A joining receiver has a peer's state that is not behind the list's first entry (rule 26).
     SnapshotBehind = "snapshot-behind", None;
+    /// A receiver's number passes on when the leader has a list without it (rule 26).
+    NumberCools = "number-cools", None;
+    /// A replica of the store joins with a state that covers where its receiver begins.
+    StateCovers = "state-covers", None;
+    /// An operation of several shards is executed with what each of them has at its place.
+    PartsOfShards = "parts-of-shards", None;
 }
 
 /// Inputs of a run besides its seed.

@@ -11,6 +11,19 @@ use std::sync::Arc;
 pub(crate) enum Parcel {
     Frame(Vec<u8>),
     Told(Arc<Told>),
+    /// A datagram of a replica of the store, to another one or to a client.
+    Store(Vec<u8>),
+}
+
+/// Where a receiver may begin: the state of the first leader that has it on its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Begin {
+    /// Last index of the log: a peer's state with all up to there misses nothing.
+    pub(crate) last: u32,
+    /// Index behind which the leader keeps all for it, and the log's last timestamp: it gets every
+    /// message with a later one.
+    pub(crate) base: u32,
+    pub(crate) time: u64,
 }
 
 /// Messages of the authority to switches and hosts, and the switches' answers.
@@ -33,12 +46,12 @@ pub(crate) enum Told {
         version: u64,
         leaders: BTreeMap<u8, Ipv4Addr>,
     },
-    /// The receiver's number in the list of this version, if it is in it, and once it may join the
-    /// index that a peer's state must have.
+    /// The receiver's number in the list of this version, if it is in it, with the version since
+    /// which it has it; and from where it may join, once that is known.
     List {
         version: u16,
-        number: Option<u8>,
-        join_at: Option<u32>,
+        listed: Option<(u8, u16)>,
+        begin: Option<Begin>,
     },
 }
 
@@ -60,10 +73,11 @@ impl Hash for Parcel {
                 Told::Leaders { version, leaders } => (3, version, leaders).hash(state),
                 Told::List {
                     version,
-                    number,
-                    join_at,
-                } => (4, version, number, join_at).hash(state),
+                    listed,
+                    begin,
+                } => (4, version, listed, begin).hash(state),
             },
+            Parcel::Store(bytes) => (5, bytes).hash(state),
         }
     }
 }

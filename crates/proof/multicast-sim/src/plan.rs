@@ -14,6 +14,8 @@ pub(crate) struct Planned {
     pub(crate) to: u32,
     /// Bytes of its payload.
     pub(crate) length: u16,
+    /// Gives the operation, if there is a store.
+    pub(crate) draw: u64,
 }
 
 /// A misfortune. Nodes are named by number, switches, senders and receivers by place.
@@ -137,6 +139,10 @@ impl Plan {
                 sender: random.place(places.senders),
                 to,
                 length: random.between(0, scenario.longest.into()) as u16,
+                draw: match scenario.keys {
+                    0 => 0,
+                    _ => random.next(),
+                },
             });
         }
         let mut plan = Plan {

@@ -1,14 +1,18 @@
-//! A host that receives: the shipped receiver, and a program that fetches what it delivers.
+//! A host that receives: the shipped receiver, and a program that fetches what it delivers, or a
+//! replica of the store.
+
+mod replica;
 
 use crate::options::Rule;
-use crate::parcel::Told;
+use crate::parcel::{Begin, Told};
 use crate::places::Places;
 use crate::scenario::Scenario;
 use crate::sender::digest;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use replica::ReplicaPart;
 use stateplane_apps::datagram::{datagram, frame};
 use stateplane_history::multicast::{Filled, Final, MulticastEvent};
-use stateplane_multicast::{Delivery, MessageId, Receiver, ReceiverConfig, Snapshot};
+use stateplane_multicast::{Delivery, FinalTime, MessageId, Receiver, ReceiverConfig, Snapshot};
 use stateplane_wire::multicast::{MessageType, PORT, Packet, Repr};
 use stateplane_world::{Node, NodePort};
 
@@ -30,11 +34,16 @@ pub(crate) struct ReceiverNode {
     place: usize,
     group: u8,
     config: ReceiverConfig,
-    /// Version of the list that was told last; its number there; the index that a peer's state must
-    /// have.
+    /// Version of the list that was told last; its number there, and since which version; from where it
+    /// may join.
     version: u16,
-    number: Option<u8>,
-    join_at: Option<u32>,
+    listed: Option<(u8, u16)>,
+    begin: Option<Begin>,
+    /// Last index of the leader's log when it began at a place.
+    last: u32,
+    /// It cannot have all any more, and asks to be listed anew.
+    pub(crate) lost: bool,
+    left: Option<(u8, u16)>,
     leader: Option<Ipv4Addr>,
     leaders_version: u64,
     /// µs between two messages that the program fetches; 0: it fetches all.
@@ -42,6 +51,8 @@ pub(crate) struct ReceiverNode {
     fetches_at: u64,
     ticks_at: u64,
     most: u64,
+    /// The replica, if there is a store.
+    pub(crate) replica: Option<ReplicaPart>,
     /// Delivered messages by their ids, and what became known, for the history.
     pub(crate) delivered: Vec<(MessageId, Final, u64)>,
     pub(crate) notes: Vec<MulticastEvent>,
@@ -73,14 +84,18 @@ impl ReceiverNode {
                 },
             },
             version: 0,
-            number: None,
-            join_at: None,
+            listed: None,
+            begin: None,
+            last: scenario.first_index,
+            lost: false,
+            left: None,
             leader: None,
             leaders_version: 0,
             slow: 0,
             fetches_at: 0,
             ticks_at: 0,
             most: 0,
+            replica: ReplicaPart::new(place, group, scenario, without),
             delivered: Vec::new(),
             notes: Vec::new(),
             without,
@@ -90,11 +105,14 @@ impl ReceiverNode {
     /// The group begins with it.
     pub(crate) fn found(&mut self, number: u8, list_version: u16) {
         self.version = list_version;
-        self.number = Some(number);
+        self.listed = Some((number, list_version));
         self.config.number = number;
         self.config.list_version = list_version;
         self.part = Part::In(Box::new(Receiver::new(self.config)));
-        self.note_joined(None);
+        if let Some(replica) = &mut self.replica {
+            replica.found();
+        }
+        self.note_joined(None, None);
     }
 
     /// The program fetches a message each `slow` µs from here on; 0: all at once.
@@ -102,24 +120,44 @@ impl ReceiverNode {
         self.slow = slow;
     }
 
-    fn note_joined(&mut self, peer: Option<usize>) {
+    fn note_joined(&mut self, peer: Option<usize>, after: Option<u64>) {
         self.notes.push(MulticastEvent::Joined {
             node: receiver_number(self.place),
             group: self.group,
             peer: peer.map(receiver_number),
-            after: None,
+            after,
         });
+    }
+
+    /// From where it may join, while it is listed and does not take part.
+    fn may_begin(&self) -> Option<Begin> {
+        self.begin
+            .filter(|_| self.listed.is_some() && matches!(self.part, Part::Out))
     }
 
     /// Index that a peer's state has to have for it, while it waits for one.
     pub(crate) fn waits_for(&self) -> Option<u32> {
-        self.join_at
-            .filter(|_| self.number.is_some() && matches!(self.part, Part::Out))
+        let begin = self.may_begin().filter(|_| self.replica.is_none())?;
+        Some(begin.last)
+    }
+
+    /// Timestamp that the state of a peer's replica has to cover, while its own waits for one.
+    pub(crate) fn replica_waits_for(&self) -> Option<u64> {
+        let replica = self.replica.as_ref().filter(|_| self.is_in())?;
+        replica.waits_for()
     }
 
     /// True once it takes part.
     pub(crate) fn is_in(&self) -> bool {
         matches!(self.part, Part::In(_))
+    }
+
+    /// True if another receiver of its group can begin with what it has.
+    pub(crate) fn has_state(&self) -> bool {
+        // Before it has all up to where the list began, a leader that was deposed may have freed more.
+        let position = self.snapshot().map(|(position, _)| position);
+        let caught_up = position.is_some_and(|at| at.wrapping_sub(self.last).cast_signed() >= 0);
+        caught_up && self.replica_waits_for().is_none()
     }
 
     /// Position and state, if it takes part.
@@ -132,11 +170,26 @@ impl ReceiverNode {
 
     /// Goes on with a peer's state.
     pub(crate) fn join(&mut self, peer: usize, snapshot: Snapshot) {
-        self.config.number = self.number.unwrap_or(0);
+        self.config.number = self.listed.map_or(0, |(number, _)| number);
         self.config.list_version = self.version;
         self.part = Part::In(Box::new(Receiver::joining(self.config, snapshot)));
         self.most = 0;
-        self.note_joined(Some(peer));
+        self.note_joined(Some(peer), None);
+    }
+
+    /// Begins at a place in the order, as the receivers of the store's replicas do.
+    fn begin_at_place(&mut self) {
+        let begin = self.may_begin();
+        if let (Some(begin), Some(replica)) = (begin, &mut self.replica) {
+            replica.begin(begin.time);
+            self.config.number = self.listed.map_or(0, |(number, _)| number);
+            self.config.list_version = self.version;
+            self.last = begin.last;
+            self.config.position = begin.base;
+            self.part = Part::In(Box::new(Receiver::new(self.config)));
+            self.most = 0;
+            self.note_joined(None, Some(begin.time));
+        }
     }
 
     /// Takes what the authority tells.
@@ -148,27 +201,36 @@ impl ReceiverNode {
             }
             Told::List {
                 version,
-                number,
-                join_at,
+                listed,
+                begin,
             } if version.wrapping_sub(self.version).cast_signed() >= 0 => {
-                let number = *number;
-                if let Part::In(receiver) = &mut self.part {
-                    if number == self.number {
-                        receiver.handle_list(*version);
-                    } else {
-                        self.part = Part::Out;
-                        self.notes.push(MulticastEvent::Left {
-                            node: receiver_number(self.place),
-                            group: self.group,
-                        });
-                    }
+                match &mut self.part {
+                    Part::In(receiver) if *listed == self.listed => receiver.handle_list(*version),
+                    Part::In(_) => self.leave(),
+                    Part::Out => {}
                 }
                 self.version = *version;
-                self.number = number;
-                self.join_at = *join_at;
+                // What it left is no place for it.
+                let stale = self.left.is_some() && *listed == self.left;
+                self.listed = listed.filter(|_| !stale);
+                self.begin = *begin;
+                self.begin_at_place();
             }
             _ => {}
         }
+    }
+
+    /// Takes no part any more.
+    fn leave(&mut self) {
+        self.part = Part::Out;
+        self.left = self.listed.take();
+        if let Some(replica) = &mut self.replica {
+            replica.end();
+        }
+        self.notes.push(MulticastEvent::Left {
+            node: receiver_number(self.place),
+            group: self.group,
+        });
     }
 
     /// The message as the receiver is given it, where a rule is turned off.
@@ -206,16 +268,19 @@ impl ReceiverNode {
         } else {
             usize::from(now >= self.fetches_at)
         };
-        while left > 0 {
+        while left > 0 && self.replica.as_ref().is_none_or(ReplicaPart::has_room) {
             let Some(Delivery::Message {
                 mut id,
                 at,
+                destinations,
                 payload,
-                ..
             }) = receiver.poll_deliver()
             else {
                 break;
             };
+            if self.replica.as_ref().is_some_and(|of| of.is_before(at)) {
+                continue;
+            }
             if self.without == Some(Rule::Once) {
                 id.number &= (1 << INDEX_AT) - 1;
             }
@@ -226,7 +291,27 @@ impl ReceiverNode {
             self.delivered.push((id, at, digest(&payload)));
             self.fetches_at = now + self.slow;
             left -= 1;
+            if let Some(replica) = &mut self.replica {
+                let at = FinalTime {
+                    time: at.time,
+                    group: at.group,
+                };
+                replica.handle_delivery(now, at, destinations, payload);
+                replica.collect(&mut self.notes);
+            }
         }
+        if let (Some(replica), Some(time)) = (&mut self.replica, receiver.passed()) {
+            replica.handle_passed(time);
+        }
+    }
+
+    /// Takes a datagram of the replica at another receiver.
+    pub(crate) fn handle_store(&mut self, now: u64, from: usize, bytes: &[u8]) {
+        if let Some(replica) = &mut self.replica {
+            replica.handle_datagram(now, from, bytes);
+            replica.collect(&mut self.notes);
+        }
+        self.fetch(now);
     }
 }
 
@@ -243,6 +328,13 @@ impl Node for ReceiverNode {
             if let Part::In(receiver) = &mut self.part {
                 // What is ignored is no fault of anyone.
                 let _ = receiver.handle_message(&message);
+                let freed = message.base.wrapping_sub(receiver.position()).cast_signed();
+                let told = message.message_type == MessageType::Deliver && self.replica.is_some();
+                if told && freed > 0 {
+                    // The log went on without it, as it may behind a place in the order.
+                    self.lost = true;
+                    self.leave();
+                }
             }
         }
         self.fetch(now);
@@ -254,6 +346,9 @@ impl Node for ReceiverNode {
             if let Part::In(receiver) = &mut self.part {
                 receiver.handle_tick();
             }
+        }
+        if let Some(replica) = &mut self.replica {
+            replica.handle_timeout(now);
         }
         self.fetch(now);
     }
@@ -269,9 +364,11 @@ impl Node for ReceiverNode {
     }
 
     fn poll_timeout(&self) -> Option<u64> {
+        let asks_at = self.replica.as_ref().and_then(ReplicaPart::poll_timeout);
+        let due = self.ticks_at.min(asks_at.unwrap_or(u64::MAX));
         match self.slow {
-            0 => Some(self.ticks_at),
-            _ => Some(self.ticks_at.min(self.fetches_at)),
+            0 => Some(due),
+            _ => Some(due.min(self.fetches_at)),
         }
     }
 }

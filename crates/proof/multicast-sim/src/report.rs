@@ -19,6 +19,8 @@ pub struct Coverage {
     pub completed: u64,
     /// Messages that receivers delivered, each once for each receiver.
     pub delivered: u64,
+    /// Operations of the store that were answered.
+    pub answered: u64,
     /// Deaths of switches.
     pub deaths: u64,
     /// Leaders appointed.
@@ -75,6 +77,7 @@ impl fmt::Display for Report {
             sent,
             completed,
             delivered,
+            answered,
             deaths,
             appointed,
             joined,
@@ -86,6 +89,9 @@ impl fmt::Display for Report {
             "seed {} in {}: {sent} messages, {completed} complete, {delivered} deliveries; {deaths} deaths, {appointed} leaders appointed, {joined} receivers joined",
             self.seed, self.options.scenario.name
         )?;
+        if answered > 0 {
+            write!(f, ", {answered} operations answered")?;
+        }
         for (index, words) in event::WORDS {
             if events[*index] > 0 {
                 write!(f, ", {} {words}", events[*index])?;

@@ -83,6 +83,10 @@ pub struct Scenario {
     pub slow_us: u64,
     /// Number of restarts of the authority, with what it stored.
     pub restarts: u64,
+    /// Keys of each shard of the store, 0 to 16. Without any there is no store: senders send messages,
+    /// and receivers fetch them. With some, groups are shards, receivers have replicas, senders have
+    /// clients, and messages are operations.
+    pub keys: u8,
 }
 
 const GOOD: LinkQuality = LinkQuality {
@@ -144,6 +148,7 @@ impl Scenario {
             slow: 0,
             slow_us: 8_000,
             restarts: 0,
+            keys: 0,
         }
     }
 
@@ -311,8 +316,22 @@ impl Scenario {
         }
     }
 
+    /// The store over shards, among all of it.
+    pub const fn store() -> Self {
+        Self {
+            name: "store",
+            keys: 2,
+            senders: 4,
+            evictions: 5,
+            joins: 8,
+            messages: 300,
+            longest: 128,
+            ..Self::mixed()
+        }
+    }
+
     /// All scenarios that have a name.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::quiet(),
         Self::lossy(),
         Self::leaders(),
@@ -325,6 +344,7 @@ impl Scenario {
         Self::last_numbers(),
         Self::small_window(),
         Self::mixed(),
+        Self::store(),
     ];
 
     /// The scenario of that name.
@@ -356,6 +376,7 @@ impl Scenario {
             (scenario.spares, 0..=4, "spares"),
             (scenario.senders, 1..=16, "senders"),
             (scenario.lanes, 1..=8, "lanes"),
+            (scenario.keys, 0..=16, "keys"),
         ];
         for (value, range, name) in ranges {
             if !range.contains(&value) {

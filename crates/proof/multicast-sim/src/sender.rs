@@ -1,13 +1,18 @@
-//! A host that sends: the shipped sender, and what the world knows of its messages.
+//! A host that sends: the shipped sender, and what the world knows of its messages; with a store, its
+//! client.
+
+mod client;
 
 use crate::options::Rule;
 use crate::parcel::Told;
 use crate::places::Places;
 use crate::scenario::Scenario;
+use client::ClientPart;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_apps::datagram::{datagram, frame};
-use stateplane_history::multicast::MulticastEvent;
+use stateplane_history::multicast::{EventKind, MulticastEvent};
 use stateplane_multicast::{Event, MessageId, Sender, SenderConfig};
+use stateplane_multicast_store::Operation;
 use stateplane_wire::multicast::{MessageType, PORT, Packet, Repr};
 use stateplane_world::{Node, NodePort};
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +37,10 @@ pub(crate) struct SenderNode {
     /// Ids that messages got, for the world.
     pub(crate) sent: Vec<(MessageId, Waiting)>,
     /// Events that became known, for the history.
-    pub(crate) notes: Vec<MulticastEvent>,
+    pub(crate) notes: Vec<EventKind>,
+    /// The client of the store, from its first operation on, and messages that it sent.
+    client: Option<ClientPart>,
+    asked: u64,
     without: Option<Rule>,
 }
 
@@ -75,8 +83,25 @@ impl SenderNode {
             under_way: BTreeMap::new(),
             sent: Vec::new(),
             notes: Vec::new(),
+            client: None,
+            asked: 0,
             without,
         }
+    }
+
+    /// The program at the host calls an operation of the store.
+    pub(crate) fn call(&mut self, now: u64, scenario: &Scenario, operation: Operation) {
+        let new = || ClientPart::new(now, self.place, scenario);
+        self.client.get_or_insert_with(new).push(operation);
+        self.go_on(now);
+    }
+
+    /// Takes a datagram of a replica of the store.
+    pub(crate) fn handle_store(&mut self, now: u64, bytes: &[u8]) {
+        if let Some(client) = &mut self.client {
+            client.handle_datagram(bytes);
+        }
+        self.go_on(now);
     }
 
     /// Sends a message, or has it wait for a lane.
@@ -91,16 +116,49 @@ impl SenderNode {
                 return;
             };
             if let Some(next) = self.waiting.pop_front() {
-                self.notes.push(MulticastEvent::Sent {
-                    node: sender_number(self.place),
-                    message: next.message,
-                    to: next.to,
-                    digest: digest(&next.payload),
-                });
-                self.under_way.insert(id, (next.message, next.to));
-                self.sent.push((id, next));
+                self.note_sent(id, next);
             }
         }
+        self.go_on_with_client(now);
+    }
+
+    fn go_on_with_client(&mut self, now: u64) {
+        let Some(client) = &mut self.client else {
+            return;
+        };
+        if let Some(time) = client.go_on(now) {
+            self.sender.handle_final(time);
+        }
+        self.notes.append(&mut client.notes);
+        let Some((to, payload)) = client.poll_send() else {
+            return;
+        };
+        match self.sender.send(now, to, payload.clone()) {
+            Ok(id) => {
+                self.asked += 1;
+                let message = (u64::from(sender_number(self.place)) << 32) | self.asked;
+                let sent = Waiting {
+                    message,
+                    to,
+                    payload,
+                };
+                self.note_sent(id, sent);
+            }
+            // All lanes are taken.
+            Err(_) => client.handle_refusal(now),
+        }
+    }
+
+    fn note_sent(&mut self, id: MessageId, sent: Waiting) {
+        let event = MulticastEvent::Sent {
+            node: sender_number(self.place),
+            message: sent.message,
+            to: sent.to,
+            digest: digest(&sent.payload),
+        };
+        self.notes.push(EventKind::Of(event));
+        self.under_way.insert(id, (sent.message, sent.to));
+        self.sent.push((id, sent));
     }
 
     fn take(&mut self, now: u64, message: &Repr<'_>) {
@@ -114,18 +172,24 @@ impl SenderNode {
         }
         let node = sender_number(self.place);
         while let Some(event) = self.sender.poll_event() {
-            let (call, note): (_, fn(u32, u64) -> MulticastEvent) =
-                match event {
-                    Event::Complete { call, .. } => (call, |node, message| {
-                        MulticastEvent::Completed { node, message }
-                    }),
-                    Event::Refused { call, .. } => (call, |node, message| {
-                        MulticastEvent::Refused { node, message }
-                    }),
-                    Event::Unknown { .. } => continue,
-                };
+            let (call, note): (_, fn(u32, u64) -> MulticastEvent) = match event {
+                Event::Complete { call, .. } => (call, |node, message| MulticastEvent::Completed {
+                    node,
+                    message,
+                }),
+                Event::Refused { call, .. } => {
+                    if let Some(client) = &mut self.client {
+                        client.handle_refusal(now);
+                    }
+                    (call, |node, message| MulticastEvent::Refused {
+                        node,
+                        message,
+                    })
+                }
+                Event::Unknown { .. } => continue,
+            };
             if let Some((message, _)) = self.under_way.remove(&call) {
-                self.notes.push(note(node, message));
+                self.notes.push(EventKind::Of(note(node, message)));
             }
         }
         self.go_on(now);
@@ -158,6 +222,10 @@ impl Node for SenderNode {
     fn handle_timeout(&mut self, now: u64) {
         self.sender.handle_timeout(now);
         while self.sender.poll_event().is_some() {}
+        if let Some(client) = &mut self.client {
+            client.handle_timeout(now);
+            self.go_on(now);
+        }
     }
 
     fn poll_transmit(&mut self, _: u64) -> Option<Vec<u8>> {
@@ -181,6 +249,8 @@ impl Node for SenderNode {
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        self.sender.poll_timeout()
+        let client = self.client.as_ref().and_then(ClientPart::poll_timeout);
+        let sender = self.sender.poll_timeout();
+        sender.into_iter().chain(client).min()
     }
 }

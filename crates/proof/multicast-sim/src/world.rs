@@ -1,22 +1,27 @@
 //! The world: nodes, links and what happens between them.
 
+mod joining;
+mod misfortune;
 mod observer;
+mod store;
 
 use crate::authority::Authority;
-use crate::device::Device;
+use crate::device::{Device, SwitchCore};
 use crate::options::{Options, Rule};
 use crate::parcel::{Parcel, Told};
 use crate::places::{NETWORK_PORT, Party, Places, SWITCHES, port};
 use crate::plan::{Misfortune, Plan, Planned};
 use crate::receiver::{ReceiverNode, receiver_number};
 use crate::report::Coverage;
-use crate::sender::{SenderNode, Waiting, sender_number};
+use crate::sender::{SenderNode, Waiting};
 use crate::simulator::SimError;
+use crate::store::{keys, operation};
 use observer::Observer;
 use stateplane_apps::datagram::datagram;
 use stateplane_history::multicast::{Event, EventKind, History, Multicast, MulticastEvent};
 use stateplane_multicast::MessageId;
-use stateplane_world::{Clock, Net, Node, NodePort, Random, Step};
+use stateplane_multicast_store::Key;
+use stateplane_world::{Net, Node, NodePort, Random, Step};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,29 +52,6 @@ struct SwitchNode {
     rows: u64,
 }
 
-struct SwitchCore<'a>(&'a mut dyn Device);
-
-impl Node for SwitchCore<'_> {
-    type Message = Vec<u8>;
-    type Transmit = (u16, Vec<u8>);
-
-    fn handle_message(&mut self, now: u64, _: u16, _: NodePort, frame: Vec<u8>) {
-        self.0.handle_frame(now, &frame);
-    }
-
-    fn handle_timeout(&mut self, now: u64) {
-        self.0.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, _: u64) -> Option<(u16, Vec<u8>)> {
-        self.0.poll_transmit()
-    }
-
-    fn poll_timeout(&self) -> Option<u64> {
-        self.0.poll_timeout()
-    }
-}
-
 pub(crate) struct World<'a> {
     options: &'a Options,
     make: MakeDevice<'a>,
@@ -82,6 +64,8 @@ pub(crate) struct World<'a> {
     observer: Observer,
     /// Numbers of messages by their ids.
     messages: BTreeMap<MessageId, u64>,
+    /// Keys of the store.
+    keys: Vec<Key>,
     history: History,
     coverage: Coverage,
     anomalies: Vec<String>,
@@ -127,6 +111,7 @@ impl<'a> World<'a> {
             senders: senders.map(Some).collect(),
             observer: Observer::new(scenario),
             messages: BTreeMap::new(),
+            keys: keys(scenario.groups, scenario.keys),
             history: History {
                 system: Multicast {
                     within: scenario.within,
@@ -257,11 +242,18 @@ impl<'a> World<'a> {
                 self.authority.handle_message(local, to.port, from, parcel);
                 self.after_authority();
             }
+            (Party::Switch(_), Parcel::Store(_)) => {}
             (Party::Receiver(receiver), parcel) => {
+                let peer = self.places.party(from.node);
                 if let Some(node) = &mut self.receivers[receiver] {
                     match parcel {
                         Parcel::Frame(frame) => node.handle_message(local, to.port, from, frame),
                         Parcel::Told(told) => node.hear(&told),
+                        Parcel::Store(bytes) => {
+                            if let Party::Receiver(peer) = peer {
+                                node.handle_store(local, peer, &bytes);
+                            }
+                        }
                     }
                 }
                 self.after_receiver(receiver);
@@ -271,6 +263,7 @@ impl<'a> World<'a> {
                     match parcel {
                         Parcel::Frame(frame) => node.handle_message(local, to.port, from, frame),
                         Parcel::Told(told) => node.hear(&told),
+                        Parcel::Store(bytes) => node.handle_store(local, &bytes),
                     }
                 }
                 self.after_sender(sender);
@@ -380,29 +373,12 @@ impl<'a> World<'a> {
         for frame in sent {
             self.send_frame(Places::receiver(receiver), frame);
         }
-    }
-
-    /// A receiver that waits for it gets the state of a peer that is far enough.
-    fn join(&mut self, receiver: usize) {
-        let waits = self.receivers[receiver].as_ref();
-        let Some(from) = waits.and_then(ReceiverNode::waits_for) else {
-            return;
-        };
-        let group = self.places.group_of(receiver);
-        let peers = self
-            .places
-            .receivers_of(group)
-            .filter(|peer| *peer != receiver);
-        let found = peers
-            .filter_map(|peer| {
-                let (position, snapshot) = self.receivers[peer].as_ref()?.snapshot()?;
-                let ahead = position.wrapping_sub(from).cast_signed();
-                (ahead >= 0).then_some((peer, snapshot))
-            })
-            .next();
-        if let (Some((peer, snapshot)), Some(node)) = (found, &mut self.receivers[receiver]) {
-            self.coverage.joined += 1;
-            node.join(peer, snapshot);
+        self.send_of_replica(receiver);
+        if let Some(node) = self.receivers[receiver].as_mut()
+            && core::mem::take(&mut node.lost)
+        {
+            self.authority.forget(receiver);
+            self.authority.enlist(receiver);
         }
     }
 
@@ -418,11 +394,12 @@ impl<'a> World<'a> {
         let sent = self.net.poll(place, node);
         for note in notes {
             match note {
-                MulticastEvent::Sent { .. } => self.coverage.sent += 1,
-                MulticastEvent::Completed { .. } => self.coverage.completed += 1,
+                EventKind::Of(MulticastEvent::Sent { .. }) => self.coverage.sent += 1,
+                EventKind::Of(MulticastEvent::Completed { .. }) => self.coverage.completed += 1,
+                EventKind::Return { .. } => self.coverage.answered += 1,
                 _ => {}
             }
-            self.note(note);
+            self.event(note);
         }
         for frame in sent {
             self.send_frame(place, frame);
@@ -431,7 +408,11 @@ impl<'a> World<'a> {
 
     fn give(&mut self, number: u64, planned: Planned) {
         let local = self.net.local(self.places.sender(planned.sender));
-        if let Some(node) = &mut self.senders[planned.sender] {
+        let scenario = &self.options.scenario;
+        let operation = operation(&self.keys, scenario.several, planned.draw);
+        if let (Some(node), Some(operation)) = (&mut self.senders[planned.sender], operation) {
+            node.call(local, scenario, operation);
+        } else if let Some(node) = &mut self.senders[planned.sender] {
             let mut payload = number.to_be_bytes().to_vec();
             payload.resize(usize::from(planned.length), 0xa5);
             let waiting = Waiting {
@@ -442,161 +423,6 @@ impl<'a> World<'a> {
             node.send(local, waiting);
         }
         self.after_sender(planned.sender);
-    }
-
-    fn lives(&self) -> Vec<Option<u32>> {
-        let nodes = self.switches.iter();
-        let lives = nodes.map(|node| node.device.as_ref().map(|_| node.incarnation));
-        lives.collect()
-    }
-
-    fn befall(&mut self, misfortune: Misfortune) {
-        match misfortune {
-            Misfortune::Deposes { draw } => self.authority.depose(draw),
-            Misfortune::HidesAndDeposes { draw, until } => {
-                let leads = self.authority.leads();
-                if let Some(&switch) = leads.get(draw as usize % leads.len().max(1)) {
-                    self.hide(switch, draw >> 8, until);
-                }
-                self.authority.depose(draw);
-            }
-            Misfortune::Exchanges { draw } => self.authority.exchange(draw),
-            Misfortune::Dies {
-                draw,
-                leader,
-                until,
-            } => {
-                let leads = self.authority.leads();
-                let switch = match leads.get(draw as usize % leads.len().max(1)) {
-                    Some(switch) if leader => *switch,
-                    _ => draw as usize % SWITCHES,
-                };
-                self.die(switch, until);
-            }
-            Misfortune::Returns { switch } => self.restart(switch),
-            Misfortune::Cut { from, to, until } => {
-                if from != to {
-                    self.net.cut(port(from), port(to), until);
-                }
-            }
-            Misfortune::Stalls { switch, until } => self.net.stall(switch, until),
-            Misfortune::SenderDies { sender } => {
-                if self.senders[sender].take().is_some() {
-                    self.net.die(self.places.sender(sender));
-                    let node = sender_number(sender);
-                    self.event(EventKind::Died { node });
-                }
-            }
-            Misfortune::ReceiverDies { receiver } => self.receiver_dies(receiver),
-            Misfortune::Evicts { draw } => {
-                let receivers = &self.receivers;
-                let has = |of: usize| receivers[of].as_ref().is_some_and(ReceiverNode::is_in);
-                self.authority.evict(draw, &has);
-            }
-            Misfortune::Enlists { receiver } => {
-                if self.receivers[receiver]
-                    .as_ref()
-                    .is_some_and(|node| !node.is_in())
-                {
-                    self.authority.enlist(receiver);
-                }
-            }
-            Misfortune::Fetches { receiver, slow } => {
-                if let Some(node) = &mut self.receivers[receiver] {
-                    node.fetch_slowly(slow);
-                }
-                self.after_receiver(receiver);
-            }
-            Misfortune::AuthorityRestarts => self.authority.restart(),
-        }
-        self.after_authority();
-    }
-
-    /// Cuts a switch off from the authority, and from others as `draw` says.
-    fn hide(&mut self, switch: usize, draw: u64, until: u64) {
-        let others = (0..=SWITCHES).filter(|other| *other != switch);
-        for other in others {
-            let (to, from) = match other {
-                Places::AUTHORITY => (true, true),
-                _ => ((draw >> other) & 1 == 1, (draw >> (other + 8)) & 1 == 1),
-            };
-            if to {
-                self.net.cut(port(other), port(switch), until);
-            }
-            if from {
-                self.net.cut(port(switch), port(other), until);
-            }
-        }
-    }
-
-    /// A receiver dies, unless it alone has what its group delivered.
-    fn receiver_dies(&mut self, receiver: usize) {
-        let group = self.places.group_of(receiver);
-        let mut others = self.places.receivers_of(group).filter(|of| *of != receiver);
-        let remains = others.any(|of| {
-            let node = self.receivers[of].as_ref();
-            node.is_some_and(ReceiverNode::is_in) && self.authority.lists(of)
-        });
-        if remains && self.receivers[receiver].take().is_some() {
-            self.net.die(Places::receiver(receiver));
-            let node = receiver_number(receiver);
-            self.event(EventKind::Died { node });
-            self.authority.forget(receiver);
-        }
-    }
-
-    /// A switch dies, if every configuration keeps a majority that remembers.
-    fn die(&mut self, switch: usize, until: u64) {
-        if !self.authority.may_die(switch) {
-            return;
-        }
-        if let Some(device) = self.switches[switch].device.take() {
-            self.count(&*device);
-            self.coverage.deaths += 1;
-            self.net.die(switch);
-            self.observer.died(switch);
-            self.event(EventKind::Died {
-                node: switch as u32 + 1,
-            });
-            self.authority.sees(self.lives());
-            let returns = Misfortune::Returns { switch };
-            self.net.plan(until, Happening::Misfortune(returns));
-        }
-    }
-
-    fn restart(&mut self, switch: usize) {
-        if self.switches[switch].device.is_some() {
-            return;
-        }
-        let incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
-        self.net.restart(switch, Clock::TRUE);
-        match (self.make)(switch, incarnation, false) {
-            Ok(device) => {
-                self.switches[switch] = SwitchNode {
-                    device: Some(device),
-                    incarnation,
-                    rows: 0,
-                };
-            }
-            Err(error) => self.failure = Some(error),
-        }
-        self.authority.sees(self.lives());
-        self.after_switch(switch);
-    }
-
-    fn heal(&mut self) {
-        self.net.heal();
-        for switch in 0..SWITCHES {
-            self.net.rouse(switch);
-            self.restart(switch);
-        }
-        for receiver in 0..self.receivers.len() {
-            if let Some(node) = &mut self.receivers[receiver] {
-                node.fetch_slowly(0);
-            }
-            self.after_receiver(receiver);
-        }
-        self.note(MulticastEvent::Whole);
     }
 
     fn event(&mut self, kind: EventKind) {
@@ -638,6 +464,7 @@ impl<'a> World<'a> {
                 self.anomaly(format!("receiver {receiver} is listed and never joins"));
             }
         }
+        self.finish_store();
         if self.options.without != Some(Rule::Memory) {
             let left = self.observer.left(&self.switches_that_lead());
             for what in left {

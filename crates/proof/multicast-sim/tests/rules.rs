@@ -20,7 +20,8 @@
 //! `learner-promises` has no packet test, since the controller keeps it.
 
 use stateplane_history::multicast::checkers::{
-    ACYCLIC, AGREEMENT, BOUNDS, ENDS, FINALS, GENUINE, INTEGRITY, LOG, PREFIX, REAL_TIME, VALIDITY,
+    ACYCLIC, AGREEMENT, BOUNDS, ENDS, FINALS, GENUINE, INTEGRITY, LOG, PREFIX, REAL_TIME, SERIAL,
+    STRICT, VALIDITY,
 };
 use stateplane_multicast_sim::{Options, Report, Rule, Scenario, Simulator};
 
@@ -83,6 +84,9 @@ const FORKS_OR_ARRIVES: [&str; 10] = [
     LOG, FINALS, PREFIX, ACYCLIC, INTEGRITY, BOUNDS, AGREEMENT, VALIDITY, ENDS, WORLD,
 ];
 
+/// Checkers of the store, or of replicas that differ.
+const STORES: [&str; 3] = [SERIAL, STRICT, WORLD];
+
 rules! {
     without_majority: Majority, Scenario::leaders(), FORKS;
     without_log_clock: LogClock, Scenario::leaders(), FORKS;
@@ -118,6 +122,9 @@ rules! {
     without_once: Once, DUPLICATES, [INTEGRITY];
     without_queue_bound: QueueBound, Scenario::receivers(), [BOUNDS];
     without_snapshot_behind: SnapshotBehind, Scenario::receivers(), FORKS_OR_ARRIVES;
+    without_number_cools: NumberCools, LISTS, FORKS_OR_ARRIVES;
+    without_state_covers: StateCovers, LISTS, STORES;
+    without_parts_of_shards: PartsOfShards, Scenario::store(), STORES;
 }
 
 /// Leaders that change all the time, so that new ones get late duplicates of old messages.
@@ -125,6 +132,13 @@ const DUPLICATES: Scenario = Scenario {
     depositions: 40,
     several: 900,
     ..Scenario::leaders()
+};
+
+/// Receivers with replicas of the store that are taken off lists and join all the time.
+const LISTS: Scenario = Scenario {
+    evictions: 30,
+    joins: 40,
+    ..Scenario::store()
 };
 
 /// Configurations that follow each other before they are settled.

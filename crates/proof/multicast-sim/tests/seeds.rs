@@ -17,6 +17,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.sent += of.sent;
         sum.completed += of.completed;
         sum.delivered += of.delivered;
+        sum.answered += of.answered;
         sum.deaths += of.deaths;
         sum.appointed += of.appointed;
         sum.joined += of.joined;
@@ -108,6 +109,12 @@ fn small_windows() {
 fn mixed() {
     let coverage = covers(Scenario::mixed(), 8, &[SKIPPED, CUT_OFF, OTHER_EPOCH]);
     assert!(coverage.deaths > 0 && coverage.joined > 0);
+}
+
+#[test]
+fn the_store_among_faults() {
+    let coverage = covers(Scenario::store(), 8, &[SKIPPED, CUT_OFF, OTHER_EPOCH]);
+    assert!(coverage.answered > 8 * 200 && coverage.joined > 8);
 }
 
 #[test]

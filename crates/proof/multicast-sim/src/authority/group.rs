@@ -2,6 +2,7 @@
 
 use super::{Members, Start};
 use crate::options::Rule;
+use crate::parcel::Begin;
 use stateplane_wire::multicast::Repr;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,8 @@ pub(super) struct Group {
     pub(super) sets: Vec<Members>,
     pub(super) receivers: BTreeMap<u8, usize>,
     pub(super) list_version: u16,
+    /// Version of the list in which each receiver was listed.
+    since: BTreeMap<u8, u16>,
     /// The learner. It has promised the present epoch if `learner_promised`.
     pub(super) learner: Option<(u8, Start)>,
     pub(super) learner_promised: bool,
@@ -36,8 +39,10 @@ pub(super) struct Group {
     pub(super) joined: bool,
     /// A member that lives and is to leave.
     pub(super) leaves: Option<u8>,
-    /// Last index of the first leader that has this list, and when the leader was heard last.
-    pub(super) join_at: Option<u32>,
+    /// Numbers of receivers that the leader may still have on its list.
+    cooling: BTreeSet<u8>,
+    /// State of the first established leader that has this list, and when the leader was heard last.
+    pub(super) begins_at: Option<Begin>,
     pub(super) heard_at: u64,
 }
 
@@ -53,6 +58,7 @@ impl Group {
             sets: vec![members.clone()],
             members,
             leader: None,
+            since: receivers.keys().map(|number| (*number, 1)).collect(),
             receivers,
             list_version: 1,
             learner: None,
@@ -63,7 +69,8 @@ impl Group {
             established: false,
             joined: false,
             leaves: None,
-            join_at: None,
+            cooling: BTreeSet::new(),
+            begins_at: None,
             heard_at: 0,
         }
     }
@@ -107,6 +114,8 @@ impl Group {
         self.forget_what_was_not_stored();
         self.change = change;
         self.used.clear();
+        // The next leader takes the list anew, with all numbers.
+        self.cooling.clear();
         if change.joins.is_some() {
             self.learner = None;
         }
@@ -120,7 +129,7 @@ impl Group {
         self.promises.clear();
         self.established = false;
         self.joined = false;
-        self.join_at = None;
+        self.begins_at = None;
     }
 
     /// A number that no start has had in a configuration that counts, or in this epoch.
@@ -141,18 +150,30 @@ impl Group {
         }
     }
 
-    pub(super) fn unlist(&mut self, number: u8) {
-        self.receivers.remove(&number);
-        self.list_version = self.list_version.wrapping_add(1);
-        self.join_at = None;
+    /// The receiver's number in the list, and the version since which it has it.
+    pub(super) fn listed(&self, receiver: usize) -> Option<(u8, u16)> {
+        let mut listed = self.receivers.iter();
+        let (number, _) = listed.find(|(_, of)| **of == receiver)?;
+        Some((*number, *self.since.get(number)?))
     }
 
-    pub(super) fn list(&mut self, receiver: usize) {
-        let free = (0..NUMBERS).find(|number| !self.receivers.contains_key(number));
-        if let Some(number) = free {
+    pub(super) fn unlist(&mut self, number: u8) {
+        self.receivers.remove(&number);
+        self.cooling.insert(number);
+        self.list_version = self.list_version.wrapping_add(1);
+        self.begins_at = None;
+    }
+
+    /// Lists a receiver. With `cools` it gets a number that the leader has not on its list.
+    pub(super) fn list(&mut self, receiver: usize, cools: bool) {
+        let taken = |number: &u8| {
+            self.receivers.contains_key(number) || (cools && self.cooling.contains(number))
+        };
+        if let Some(number) = (0..NUMBERS).find(|number| !taken(number)) {
             self.receivers.insert(number, receiver);
             self.list_version = self.list_version.wrapping_add(1);
-            self.join_at = None;
+            self.since.insert(number, self.list_version);
+            self.begins_at = None;
         }
     }
 
@@ -298,8 +319,16 @@ impl Group {
         if message.flags & joined != 0 && learner.is_some_and(|(of, _)| of == message.learner) {
             self.joined = true;
         }
-        if message.list_version == self.list_version && self.join_at.is_none() {
-            self.join_at = Some(message.before);
+        if message.list_version != self.list_version {
+            return;
+        }
+        self.cooling.clear();
+        if self.established && self.begins_at.is_none() {
+            self.begins_at = Some(Begin {
+                last: message.before,
+                base: message.base,
+                time: message.timestamp,
+            });
         }
     }
 }
