@@ -20,6 +20,7 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
     MulticastAnnounce() announce;
     MulticastPutEntry() put_entry;
     MulticastProgress() progress;
+    bit<64> lacks;
     bit<32> received;
     bit<32> own;
     bit<32> lane;
@@ -28,6 +29,7 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
     bool majority;
     bool all;
     bool committed;
+    bool uncovered;
 
     apply {
         own = 32w1 << (bit<8>)meta.group.at;
@@ -56,15 +58,21 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
         if (!committed || !all) {
             meta.to = meta.to | MULTICAST_MEMBERS;
         }
-        if ((meta.entry.destinations & ~((meta.entry.decided & meta.entry.done) | own)) != 0
+        uncovered = committed
+            && !MULTICAST_NEWER(meta.entry.index, received)
+            && meta.entry.voided == 0
+            && meta.entry.final > meta.group.last_time;
+        if (((meta.entry.destinations & ~((meta.entry.decided & meta.entry.done) | own)) != 0
+            || uncovered)
             && MULTICAST_RULE_FINISH) {
-            // Who decided, but is not done, answers with DONE when it is.
+            // Who decided, but is not done, answers with DONE when it is. An answer also takes the
+            // final timestamp to the log, if no receiver names it: this copy is held and cannot.
             meta.to = meta.to | MULTICAST_LEADERS;
             meta.leader_type = MULTICAST_TYPE_START;
             meta.leader_time = committed ? meta.entry.timestamp : 64w0;
         }
         if (meta.to == 0) {
-            progress.apply(hdr, meta);
+            progress.apply(hdr, meta, lacks);
         } else {
             multicast_events.count(MULTICAST_EVENT_RETRANSMITTED);
         }

@@ -167,8 +167,13 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
 }
 
 // Tells and frees what all receivers have, one entry a packet: DONE to other destinations, COMPLETE
-// to the sender, unless that is too far beyond the base (rules 22, 24).
-control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+// to the sender, unless that is too far beyond the base (rules 22, 24). `lacks` is the final
+// timestamp for which all that waits, 0 if none is.
+control MulticastProgress(
+    inout multicast_headers_t hdr,
+    inout multicast_metadata_t meta,
+    out bit<64> lacks
+) {
     MulticastAllReceived() all_received;
     MulticastCovered() covered_done;
     MulticastCovered() covered_complete;
@@ -187,6 +192,7 @@ control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadat
     bool covered;
 
     apply {
+        lacks = 0;
         own = 32w1 << (bit<8>)meta.group.at;
         all_received.apply(meta, received);
         multicast_told_done.read(next, meta.group.at);
@@ -203,6 +209,8 @@ control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadat
                     meta.to = MULTICAST_LEADERS;
                     meta.leader_type = MULTICAST_TYPE_DONE;
                 }
+            } else {
+                lacks = meta.entry.final;
             }
         }
         multicast_told_complete.read(next, meta.group.at);
@@ -243,6 +251,31 @@ control MulticastProgress(inout multicast_headers_t hdr, inout multicast_metadat
     }
 }
 
+// Takes a timestamp that entries wait for to the log, if the frame has nothing else to tell (rule
+// 14). Receivers name it only while they have the message and do not deliver it. They do not name
+// that of a duplicate, which they drop, and a group may have no receivers.
+control MulticastCover(
+    in bit<64> lacks,
+    inout multicast_headers_t hdr,
+    inout multicast_metadata_t meta
+) {
+    MulticastHear() hear;
+    MulticastAppendNoOp() append_no_op;
+    bool jumps;
+
+    apply {
+        if (lacks > meta.group.last_time
+            && meta.to == 0
+            && !meta.sends
+            && MULTICAST_RULE_CLOCK_LOGGED) {
+            hear.apply(lacks, meta, jumps);
+            if (!jumps) {
+                append_no_op.apply(hdr, meta);
+            }
+        }
+    }
+}
+
 // HINT, DECIDED, DONE and OLD of another destination's leader.
 control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastHear() hear;
@@ -251,6 +284,8 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
     MulticastNote() note;
     MulticastAnnounce() announce;
     MulticastProgress() progress;
+    MulticastCover() cover;
+    bit<64> lacks;
     bit<32> index;
     bit<32> own;
     bool found;
@@ -292,7 +327,8 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
                         // The other leaders have this group's timestamp or ask for it.
                         meta.to = MULTICAST_RECEIVERS;
                     } else {
-                        progress.apply(hdr, meta);
+                        progress.apply(hdr, meta, lacks);
+                        cover.apply(lacks, hdr, meta);
                     }
                 }
             }
@@ -303,9 +339,10 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
 // A receiver has all up to an index.
 control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastHear() hear;
-    MulticastAppendNoOp() append_no_op;
     MulticastProgress() progress;
+    MulticastCover() cover;
     MulticastSend() send_base;
+    bit<64> lacks;
     bit<32> receivers;
     bit<32> received;
     bit<32> place;
@@ -337,15 +374,15 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
             if (MULTICAST_NEWER(hdr.message.index, received)) {
                 multicast_received.write(place, hdr.message.index);
             }
+            lacks = hdr.message.final;
             jumps = true;
-            if (hdr.message.final > meta.group.last_time && MULTICAST_RULE_CLOCK_LOGGED) {
-                hear.apply(hdr.message.final, meta, jumps);
+            if (lacks > meta.group.last_time && MULTICAST_RULE_CLOCK_LOGGED) {
+                hear.apply(lacks, meta, jumps);
             }
-            if (!jumps) {
-                append_no_op.apply(hdr, meta);
-            } else {
-                progress.apply(hdr, meta);
+            if (jumps) {
+                progress.apply(hdr, meta, lacks);
             }
+            cover.apply(lacks, hdr, meta);
         }
     }
 }
