@@ -1,7 +1,7 @@
 //! A replica of a shard: executes what its receiver delivers, in that order, and exchanges parts
 //! with replicas of other shards.
 
-use crate::message::{Command, Message, Outcome, Part, Reason};
+use crate::message::{Command, Message, Outcome, Part, Reason, Verdict};
 use crate::snapshot::Snapshot;
 use crate::store::{Parts, Store, StoreConfig};
 use core::net::SocketAddrV4;
@@ -333,8 +333,12 @@ impl Replica {
                 self.own.pop_first();
             }
         }
+        // What was executed before, or is not to be, changes nothing in any shard, since they all get this
+        // part: it waits for nobody. A receiver that joined gets a message again that was delivered
+        // before, and replicas of other shards may not come to its place.
+        let is_new = part.verdict == (Verdict::New {});
         parts.insert(shard, part);
-        let mut missing = others;
+        let mut missing = if is_new { others } else { 0 };
         while let Some(early) = self.early.first_entry() {
             let (place, shard) = *early.key();
             if place > at {

@@ -484,6 +484,44 @@ fn a_state_covers_what_passed_without_a_command() {
     assert_eq!(last, Some((2, 13, Outcome::Done {})));
 }
 
+/// A receiver that joined gets a message again that was delivered before, and replicas of other shards
+/// do not: they never come to its place.
+#[test]
+fn what_was_executed_before_waits_for_no_shard() {
+    let mut replica = replica();
+    let (own, other) = (key_of(0, 0), key_of(1, 0));
+    let keys = vec![own.clone(), other];
+    deliver(
+        &mut replica,
+        2,
+        7,
+        1,
+        Operation::Read { keys: keys.clone() },
+    );
+    part(&mut replica, 2, Verdict::New {}, true, &[None]);
+    deliver(
+        &mut replica,
+        3,
+        7,
+        1,
+        Operation::Read { keys: keys.clone() },
+    );
+    deliver(&mut replica, 4, 7, 2, put(own, "a"));
+    deliver(&mut replica, 5, 7, 1, Operation::Read { keys });
+    let read = values(&[None, None]);
+    let late = Outcome::Refused {
+        reason: Reason::Late {},
+    };
+    let expected = [
+        (1, 2, read.clone()),
+        (1, 2, read),
+        (2, 4, Outcome::Done {}),
+        (1, 5, late),
+    ];
+    assert_eq!(answers(&mut replica), expected);
+    assert_eq!(replica.queued(), 0);
+}
+
 /// What waits for parts and all that waits behind it is executed in one call.
 #[test]
 fn what_one_call_executes_can_be_fetched() {

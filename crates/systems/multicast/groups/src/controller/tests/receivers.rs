@@ -86,7 +86,7 @@ fn a_receiver_begins_where_an_established_leader_is() {
         node.deaf = true;
     }
     assert_eq!(ask(&mut world, 1, NO_NUMBER, false).state, joined::WAITS);
-    world.run(1_000);
+    world.run(30_000);
     let config = world.config(0);
     assert_eq!(config.receivers.len(), 1);
     let start = config.leading().unwrap();
