@@ -147,6 +147,12 @@ impl ReceiverNode {
         replica.waits_for()
     }
 
+    /// Final timestamp behind which it gets all messages, if it began at a place.
+    pub(crate) fn after(&self) -> Option<u64> {
+        let replica = self.replica.as_ref().filter(|_| self.is_in())?;
+        Some(replica.after())
+    }
+
     /// True once it takes part.
     pub(crate) fn is_in(&self) -> bool {
         matches!(self.part, Part::In(_))

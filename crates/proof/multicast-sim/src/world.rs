@@ -18,7 +18,7 @@ use crate::simulator::SimError;
 use crate::store::{keys, operation};
 use observer::Observer;
 use stateplane_apps::datagram::datagram;
-use stateplane_history::multicast::{Event, EventKind, History, Multicast, MulticastEvent};
+use stateplane_history::multicast::{Event, EventKind, Final, History, Multicast, MulticastEvent};
 use stateplane_multicast::MessageId;
 use stateplane_multicast_store::Key;
 use stateplane_world::{Net, Node, NodePort, Random, Step};
@@ -64,6 +64,8 @@ pub(crate) struct World<'a> {
     observer: Observer,
     /// Numbers of messages by their ids.
     messages: BTreeMap<MessageId, u64>,
+    /// Final timestamps with which messages were delivered first.
+    finals: BTreeMap<u64, Final>,
     /// Keys of the store.
     keys: Vec<Key>,
     history: History,
@@ -111,6 +113,7 @@ impl<'a> World<'a> {
             senders: senders.map(Some).collect(),
             observer: Observer::new(scenario),
             messages: BTreeMap::new(),
+            finals: BTreeMap::new(),
             keys: keys(scenario.groups, scenario.keys),
             history: History {
                 system: Multicast {
@@ -353,6 +356,7 @@ impl<'a> World<'a> {
         let Some(node) = &mut self.receivers[receiver] else {
             return;
         };
+        let after = node.after();
         let notes = core::mem::take(&mut node.notes);
         let delivered = core::mem::take(&mut node.delivered);
         let sent = self.net.poll(Places::receiver(receiver), node);
@@ -360,8 +364,13 @@ impl<'a> World<'a> {
             self.note(note);
         }
         for (id, at, digest) in delivered {
-            self.coverage.delivered += 1;
             let message = self.messages.get(&id).copied().unwrap_or(0);
+            let first = *self.finals.entry(message).or_insert(at);
+            if first != at && after.is_some_and(|after| first.time <= after) {
+                // A receiver that began at a place does not know what was delivered before it.
+                continue;
+            }
+            self.coverage.delivered += 1;
             self.note(MulticastEvent::Delivered {
                 node: node_number,
                 group,

@@ -67,6 +67,11 @@ impl ReplicaPart {
         self.replica = None;
     }
 
+    /// Final timestamp behind which the receiver gets all messages; 0 if the shard began with it.
+    pub(super) fn after(&self) -> u64 {
+        self.after
+    }
+
     /// The timestamp that a peer's state has to cover, while it has none.
     pub(super) fn waits_for(&self) -> Option<u64> {
         self.replica.is_none().then_some(self.after)
