@@ -332,14 +332,15 @@ impl Node for ReceiverNode {
         if let Ok(packet) = Packet::new_checked(bytes) {
             let message = self.altered(Repr::parse(&packet));
             if let Part::In(receiver) = &mut self.part {
-                // What is ignored is no fault of anyone.
-                let _ = receiver.handle_message(&message);
-                let freed = message.base.wrapping_sub(receiver.position()).cast_signed();
-                let told = message.message_type == MessageType::Deliver && self.replica.is_some();
-                if told && freed > 0 {
+                let ahead = |index: u32| index.wrapping_sub(receiver.position()).cast_signed();
+                let lacks = message.message_type == MessageType::Deliver && ahead(message.base) > 0;
+                if lacks && self.replica.is_some() {
                     // The log went on without it, as it may behind a place in the order.
                     self.lost = true;
                     self.leave();
+                } else if !lacks || ahead(message.index) > 0 {
+                    // What is ignored is no fault of anyone.
+                    let _ = receiver.handle_message(&message);
                 }
             }
         }
