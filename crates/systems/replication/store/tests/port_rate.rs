@@ -181,7 +181,9 @@ impl World {
             if due.is_some_and(|due| due <= self.now) {
                 self.replica.handle_timeout(self.now);
             }
-            while let Some((_, _, event)) = self.events.first().cloned().filter(|it| it.0 <= self.now) {
+            while let Some((_, _, event)) =
+                self.events.first().cloned().filter(|it| it.0 <= self.now)
+            {
                 self.events.pop_first();
                 self.handle(event);
             }
