@@ -131,6 +131,8 @@ soak: build tools
 	$(STATEPLANE) sim --program model --scenario cluster-failing-disks --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario failing-stores --first-seed 100000 --seeds 2000
 	$(STATEPLANE) sim --program nat --scenario port-churn --first-seed 100000 --seeds 240
+	$(STATEPLANE) sim --program dependent-nat --first-seed 100000 --seeds 2000
+	$(STATEPLANE) sim --program dependent-nat --scenario port-churn --first-seed 100000 --seeds 240
 	for scenario in $(COORDINATION); do \
 	  $(STATEPLANE) sim --program coordination --scenario $$scenario --first-seed 100000 --seeds 1000; \
 	done

@@ -72,6 +72,8 @@ pub struct Translation {
     pub inside: Endpoint,
     /// The public endpoint.
     pub public: Endpoint,
+    /// The remote endpoint, if the mapping serves it alone.
+    pub remote: Option<Endpoint>,
 }
 
 /// How the histories of an application are judged.
@@ -144,10 +146,15 @@ pub trait Hosts: Send {
         false
     }
 
-    /// A switch let a packet out.
-    fn released(&mut self, _at: u64, _by: Occupant, _asked: &Asked) {}
+    /// A switch let a packet out as `frame`.
+    fn released(&mut self, _at: u64, _by: Occupant, _asked: &Asked, _frame: &[u8]) {}
 
-    /// Errors in the final content of the store's tail.
+    /// Connections that hosts opened, if they count them: those whose first packet arrived.
+    fn opened(&self) -> u64 {
+        0
+    }
+
+    /// Errors that hosts saw, and those in the final content of the store's tail.
     fn recovered(&self, _records: &[(Key, Vec<u8>)]) -> Vec<String> {
         Vec::new()
     }

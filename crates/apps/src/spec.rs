@@ -176,7 +176,7 @@ pub struct Class {
     pub id: u8,
     /// Bytes of state of a flow.
     pub state_length: u16,
-    /// Source of a flow's first state: `zero`, `nat-outbound`, `server` or `none`.
+    /// Source of a flow's first state: `zero`, `nat-outbound`, `nat-dependent`, `server` or `none`.
     pub first_lease: String,
     /// Settings that the store alone reads.
     #[serde(flatten)]
@@ -184,12 +184,16 @@ pub struct Class {
 }
 
 /// The same program compiled otherwise.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Macros besides those of the application.
     #[serde(default)]
     pub macros: BTreeMap<String, String>,
+    /// Classes of flows, first that of the program's own keys, in place of the application's, if
+    /// there are any.
+    #[serde(default)]
+    pub class: Vec<Class>,
 }
 
 /// Scenario of `stateplane lab run`.
@@ -360,6 +364,9 @@ impl Spec {
     fn into_variant(mut self, name: &str) -> Option<Self> {
         let variant = self.variant.remove(name)?;
         self.macros.extend(variant.macros);
+        if !variant.class.is_empty() {
+            self.replication.class = variant.class;
+        }
         self.lab = None;
         Some(self)
     }

@@ -61,6 +61,7 @@ fn judged(port: impl Fn(u64, u16) -> u16) -> Vec<Violation> {
                 direction: of.direction,
                 inside: of.inside,
                 public: of.public,
+                remote: of.remote,
             }),
             EventKind::Return {
                 node: 0,

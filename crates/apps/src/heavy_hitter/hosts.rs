@@ -177,7 +177,7 @@ impl Hosts for HeavyHitter {
         }
     }
 
-    fn released(&mut self, at: u64, by: Occupant, asked: &Asked) {
+    fn released(&mut self, at: u64, by: Occupant, asked: &Asked, _: &[u8]) {
         let (tenant, flow) = named(asked.request);
         let life = self.lives.entry(by).or_default();
         life[tenant].push((at, elements(flow, SLOTS)));

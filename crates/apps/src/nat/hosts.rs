@@ -16,9 +16,9 @@ use stateplane_wire::tcp::control::{ACK, PSH};
 use std::collections::BTreeMap;
 
 /// The address that hosts outside see.
-const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+pub(super) const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 /// Port of the hosts outside.
-const PORT: u16 = 80;
+pub(super) const PORT: u16 = 80;
 /// Address of a host outside to which no host inside sends.
 const STRANGER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 200);
 /// Chance that a host outside answers, and, where packets are filtered, that the stranger does in
@@ -106,13 +106,36 @@ fn packet(
     }
 }
 
+/// Sets the tables that say which port faces inside, and which address is public.
+pub(super) fn set_up(state: &mut TargetState) -> Result<(), StateError> {
+    let inside = exact(value(departure_port(Inbound)));
+    insert(state, "classify.interfaces", inside, "inside", Vec::new())?;
+    let public = exact(address(PUBLIC));
+    let table = "classify.public_addresses";
+    insert(state, table, public, "is_public", Vec::new())
+}
+
+/// What was sent as `asked`, if it left as it should: by the right port, with nothing translated
+/// but the endpoint inside.
+pub(super) fn taken_kept(asked: &Asked, port: u16, frame: &[u8]) -> Result<Segment, String> {
+    let read = taken(departure_port(asked.direction), port, frame)?;
+    let sent = Segment::read_datagram(&asked.datagram).ok_or("it was no datagram of a host")?;
+    let kept = match asked.direction {
+        Outbound => read.destination == sent.destination,
+        Inbound => read.source == sent.source,
+    };
+    if !kept || read.protocol != sent.protocol || read.payload != sent.payload {
+        return Err("more than the endpoint inside was translated".into());
+    }
+    if asked.direction == Outbound && *read.source.ip() != PUBLIC {
+        return Err("it left without a public address".into());
+    }
+    Ok(sent)
+}
+
 impl Hosts for Nat {
     fn set_up(&self, state: &mut TargetState, _: u32) -> Result<(), StateError> {
-        let inside = exact(value(departure_port(Inbound)));
-        insert(state, "classify.interfaces", inside, "inside", Vec::new())?;
-        let public = exact(address(PUBLIC));
-        let table = "classify.public_addresses";
-        insert(state, table, public, "is_public", Vec::new())?;
+        set_up(state)?;
         if self.filters {
             let filtering = state.table_mut("filtering")?;
             filtering.set_default("address_and_port_dependent", &[])?;
@@ -148,18 +171,7 @@ impl Hosts for Nat {
     }
 
     fn observe(&self, asked: &Asked, port: u16, frame: &[u8]) -> Result<u64, String> {
-        let read = taken(departure_port(asked.direction), port, frame)?;
-        let sent = Segment::read_datagram(&asked.datagram).ok_or("it was no datagram of a host")?;
-        let kept = match asked.direction {
-            Outbound => read.destination == sent.destination,
-            Inbound => read.source == sent.source,
-        };
-        if !kept || read.protocol != sent.protocol || read.payload != sent.payload {
-            return Err("more than the endpoint inside was translated".into());
-        }
-        if asked.direction == Outbound && *read.source.ip() != PUBLIC {
-            return Err("it left without a public address".into());
-        }
+        let sent = taken_kept(asked, port, frame)?;
         if *sent.source.ip() == STRANGER {
             return Err("a host was let in to which none inside sends".into());
         }
@@ -177,6 +189,7 @@ impl Hosts for Nat {
             direction: asked.direction,
             inside: endpoint(sent.protocol, inside),
             public: endpoint(sent.protocol, public),
+            remote: None,
         })
     }
 }

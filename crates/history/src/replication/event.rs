@@ -166,6 +166,8 @@ pub enum StateEvent {
         inside: Endpoint,
         /// The public endpoint.
         public: Endpoint,
+        /// The one remote endpoint that the mapping serves; none of a mapping that serves all.
+        remote: Option<Endpoint>,
     },
     /// A replica took a public endpoint out of the pool for a new mapping.
     Taken {
@@ -175,6 +177,8 @@ pub enum StateEvent {
         inside: Endpoint,
         /// The public endpoint.
         public: Endpoint,
+        /// The one remote endpoint that the mapping serves; none of a mapping that serves all.
+        remote: Option<Endpoint>,
     },
     /// A replica ended a mapping and gave its public endpoint back.
     Freed {
@@ -182,6 +186,8 @@ pub enum StateEvent {
         replica: u8,
         /// The public endpoint.
         public: Endpoint,
+        /// The one remote endpoint that the mapping serves; none of a mapping that serves all.
+        remote: Option<Endpoint>,
     },
     /// At the end, a replica has this mapping.
     Mapped {
@@ -191,6 +197,8 @@ pub enum StateEvent {
         inside: Endpoint,
         /// The public endpoint.
         public: Endpoint,
+        /// The one remote endpoint that the mapping serves; none of a mapping that serves all.
+        remote: Option<Endpoint>,
     },
     /// At the end, so many ports of an address are free.
     Remaining {

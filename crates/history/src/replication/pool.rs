@@ -1,39 +1,64 @@
 //! The pool of public ports is exact on every replica: a port is never handed out
-//! twice, and at the end it is either free or in one mapping.
+//! twice, and at the end it is either free or in one mapping. Of mappings that serve one remote
+//! endpoint each, that holds for each remote endpoint.
 
 use crate::checker::Checker;
 use crate::replication::event::{
     Endpoint, Event, EventKind, PoolRange, Replication, StateEvent, Subject, Violation,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// A public endpoint, and the remote endpoint for which it is taken alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Public {
+    endpoint: Endpoint,
+    remote: Option<Endpoint>,
+}
+
+impl Public {
+    fn of(endpoint: Endpoint, remote: Option<Endpoint>) -> Self {
+        Self { endpoint, remote }
+    }
+}
+
+impl fmt::Display for Public {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.endpoint)?;
+        match &self.remote {
+            Some(remote) => write!(f, " with {remote}"),
+            None => Ok(()),
+        }
+    }
+}
 
 #[derive(Default)]
 struct Replica {
     /// Taken and not freed, with whom each serves.
-    taken: BTreeMap<Endpoint, Endpoint>,
+    taken: BTreeMap<Public, Endpoint>,
     /// The mappings named at the end.
-    mapped: BTreeSet<Endpoint>,
+    mapped: BTreeSet<Public>,
     /// True if the end is told.
     ended: bool,
 }
 
 impl Replica {
-    fn take(&mut self, pools: &[PoolRange], inside: Endpoint, public: Endpoint) -> Option<String> {
-        if !pools.iter().any(|pool| pool.contains(&public)) {
+    fn take(&mut self, pools: &[PoolRange], inside: Endpoint, public: Public) -> Option<String> {
+        if !pools.iter().any(|pool| pool.contains(&public.endpoint)) {
             return Some(format!("took {public}, which no pool has"));
         }
         let other = self.taken.insert(public, inside)?;
         Some(format!("took {public} for {inside} while {other} has it"))
     }
 
-    fn free(&mut self, public: Endpoint) -> Option<String> {
+    fn free(&mut self, public: Public) -> Option<String> {
         match self.taken.remove(&public) {
             Some(_) => None,
             None => Some(format!("freed {public}, which is free")),
         }
     }
 
-    fn map(&mut self, inside: Endpoint, public: Endpoint) -> Option<String> {
+    fn map(&mut self, inside: Endpoint, public: Public) -> Option<String> {
         self.ended = true;
         if !self.mapped.insert(public) {
             return Some(format!("has two mappings of {public}"));
@@ -49,7 +74,8 @@ impl Replica {
 
     fn remain(&mut self, pool: &PoolRange, free: u64) -> Option<String> {
         self.ended = true;
-        let taken = self.taken.keys().filter(|port| pool.contains(port));
+        let taken = self.taken.keys();
+        let taken = taken.filter(|port| pool.contains(&port.endpoint));
         let taken = taken.count() as u64;
         let size = pool.size();
         (taken + free != size).then(|| {
@@ -97,11 +123,18 @@ impl Checker<Replication> for Pool {
                 replica,
                 inside,
                 public,
+                remote,
             } => {
+                let public = Public::of(public, remote);
                 let of = self.replicas.entry(replica).or_default();
                 (replica, of.take(&system.pools, inside, public))
             }
-            StateEvent::Freed { replica, public } => {
+            StateEvent::Freed {
+                replica,
+                public,
+                remote,
+            } => {
+                let public = Public::of(public, remote);
                 let of = self.replicas.entry(replica).or_default();
                 (replica, of.free(public))
             }
@@ -109,7 +142,9 @@ impl Checker<Replication> for Pool {
                 replica,
                 inside,
                 public,
+                remote,
             } => {
+                let public = Public::of(public, remote);
                 let of = self.replicas.entry(replica).or_default();
                 (replica, of.map(inside, public))
             }

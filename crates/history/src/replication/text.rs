@@ -9,7 +9,8 @@
 //! 140 output switch=1 flow=a packet=7 value=3 sequence=3 held=3,3,2
 //! ```
 //!
-//! An event line is the time in µs, the event's name and its fields in any order;
+//! An event line is the time in µs, the event's name and its fields in any order; `remote` is
+//! left out of a mapping that serves all remote endpoints;
 //! `held=-` stands for a replica without a record. `expect`, `pool` and `application`
 //! lines come anywhere; an expectation is for those who keep histories as tests.
 
@@ -117,20 +118,24 @@ fn state_event(name: &str, fields: &mut Fields<'_>) -> Result<StateEvent, TextEr
             })?,
             inside: fields.endpoint("inside")?,
             public: fields.endpoint("public")?,
+            remote: fields.remote()?,
         },
         "taken" => StateEvent::Taken {
             replica: fields.number("replica")?,
             inside: fields.endpoint("inside")?,
             public: fields.endpoint("public")?,
+            remote: fields.remote()?,
         },
         "freed" => StateEvent::Freed {
             replica: fields.number("replica")?,
             public: fields.endpoint("public")?,
+            remote: fields.remote()?,
         },
         "mapped" => StateEvent::Mapped {
             replica: fields.number("replica")?,
             inside: fields.endpoint("inside")?,
             public: fields.endpoint("public")?,
+            remote: fields.remote()?,
         },
         "remaining" => StateEvent::Remaining {
             replica: fields.number("replica")?,

@@ -1,7 +1,7 @@
 //! The store servers as nodes of the world.
 
 use crate::frame::{PUBLIC_ADDRESS, store_address};
-use crate::key::{endpoint_in, endpoint_of};
+use crate::key::{endpoint_in, endpoint_of, remote_of};
 use crate::options::{Options, ProgramKind};
 use crate::places::{CONTROL, Message, REQUESTS};
 use core::net::{Ipv4Addr, SocketAddrV4};
@@ -26,6 +26,13 @@ pub(crate) const SHARDS: u16 = 4;
 /// first and the last, whose ports therefore run out and are used again.
 const FIRST_PORT: u16 = (1 << 14) - 5;
 const LAST_PORT: u16 = (3 << 14) + 4;
+
+/// Idle timeout of open TCP connections whose mappings name the remote endpoint too, in µs: longer
+/// than a run.
+const OPEN: u64 = 60_000_000;
+/// Times the idle timeout of other mappings after which such a connection is forgotten that is not
+/// open.
+const TRANSITORY: u64 = 50;
 
 /// µs between a server's heartbeats.
 pub(crate) const HEARTBEAT: u64 = 5_000;
@@ -269,6 +276,15 @@ fn zero(class: u8, state_length: u16) -> ClassConfig {
     }
 }
 
+/// The public endpoints.
+fn pool() -> NatPool {
+    NatPool {
+        addresses: vec![PUBLIC_ADDRESS],
+        first_port: FIRST_PORT,
+        last_port: LAST_PORT,
+    }
+}
+
 /// The classes of an application; mappings are forgotten after `idle` µs.
 fn with_classes(mut config: Config, room: &Room, idle: u64) -> Config {
     for class in &room.replication.class {
@@ -282,19 +298,30 @@ fn with_classes(mut config: Config, room: &Room, idle: u64) -> Config {
                 of.first_lease = FirstLease::Server { service_at };
             }
             "nat-outbound" => {
-                let pool = NatPool {
-                    addresses: vec![PUBLIC_ADDRESS],
-                    first_port: FIRST_PORT,
-                    last_port: LAST_PORT,
-                };
                 let inbound = room.class_made("none").map_or(0, |class| class.id);
-                config = config.with_nat(pool, class.id, inbound);
+                config = config.with_nat(pool(), class.id, inbound);
                 for class in &mut config.classes {
                     class.idle = IdleTimeouts {
                         default: Some(idle),
                         by_protocol: BTreeMap::new(),
                         in_state: Vec::new(),
                     };
+                }
+                continue;
+            }
+            "nat-dependent" => {
+                let inbound = room.class_made("none").map_or(0, |class| class.id);
+                config = config.with_dependent_nat(pool(), class.id, inbound);
+                for class in &mut config.classes {
+                    class.idle = IdleTimeouts {
+                        default: Some(idle),
+                        by_protocol: BTreeMap::from([(PROTOCOL_TCP, OPEN)]),
+                        in_state: Vec::new(),
+                    };
+                    if let FirstLease::NatDependent { tcp_transitory, .. } = &mut class.first_lease
+                    {
+                        *tcp_transitory = TRANSITORY * idle;
+                    }
                 }
                 continue;
             }
@@ -359,8 +386,11 @@ pub(crate) struct Mappings {
     epoch: u32,
     /// Records ever made and forgotten, when `mappings` was brought up to date.
     changes: u64,
-    mappings: BTreeMap<Endpoint, Endpoint>,
+    mappings: BTreeMap<Public, Endpoint>,
 }
+
+/// A public endpoint, and the remote one for which it is taken alone.
+type Public = (Endpoint, Option<Endpoint>);
 
 impl Mappings {
     /// The replica died, and may have lost entries that no neighbour has.
@@ -381,16 +411,18 @@ impl Mappings {
         let present = mappings(replica, class);
         let freed = self.mappings.iter();
         let freed = freed.filter(|(public, inside)| present.get(public) != Some(inside));
-        let freed = freed.map(|(&public, _)| StateEvent::Freed {
+        let freed = freed.map(|(&(public, remote), _)| StateEvent::Freed {
             replica: number,
             public,
+            remote,
         });
         let taken = present.iter();
         let taken = taken.filter(|(public, inside)| self.mappings.get(public) != Some(inside));
-        let taken = taken.map(|(&public, &inside)| StateEvent::Taken {
+        let taken = taken.map(|(&(public, remote), &inside)| StateEvent::Taken {
             replica: number,
             inside,
             public,
+            remote,
         });
         let events = freed.chain(taken).collect();
         self.mappings = present;
@@ -399,13 +431,16 @@ impl Mappings {
 }
 
 /// Mappings of a replica, by the public endpoint, which the keys of `class` name.
-fn mappings(replica: &Replica, class: u8) -> BTreeMap<Endpoint, Endpoint> {
+fn mappings(replica: &Replica, class: u8) -> BTreeMap<Public, Endpoint> {
     let records = replica.records();
     let inbound = records.filter(|(_, key, _)| key.class() == class);
     inbound
         .filter_map(|(_, key, record)| {
             let inside = endpoint_in(record.state(), key.0[1])?;
-            Some((endpoint_of(key), inside))
+            let own = endpoint_of(key);
+            // Without a remote endpoint the rest of a key is 0.
+            let remote = (key.0[8..] != [0; 8]).then(|| remote_of(key));
+            Some(((own, remote), inside))
         })
         .collect()
 }
@@ -414,10 +449,11 @@ fn mappings(replica: &Replica, class: u8) -> BTreeMap<Endpoint, Endpoint> {
 /// said of replica `number`.
 pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8, class: u8) -> Vec<StateEvent> {
     let mapped = replicas.iter().flat_map(|replica| mappings(replica, class));
-    let mapped = mapped.map(|(public, inside)| StateEvent::Mapped {
+    let mapped = mapped.map(|((public, remote), inside)| StateEvent::Mapped {
         replica: number,
         inside,
         public,
+        remote,
     });
     let free = |protocol: u8| {
         let shards = replicas
@@ -432,6 +468,11 @@ pub(crate) fn pool_at_the_end(replicas: &[&Replica], number: u8, class: u8) -> V
         (Protocol::Udp, free(PROTOCOL_UDP)),
         (Protocol::Icmp, free(PROTOCOL_ICMP)),
     ];
+    // Ports taken for one remote endpoint each are free for others: the store's audit counts them.
+    let counted = replicas
+        .iter()
+        .any(|replica| (0..SHARDS).any(|shard| replica.pools(shard).is_some()));
+    let remaining = remaining.into_iter().filter(|_| counted);
     let remaining = remaining.map(|(protocol, free)| StateEvent::Remaining {
         replica: number,
         address: PUBLIC_ADDRESS,

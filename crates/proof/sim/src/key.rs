@@ -22,9 +22,16 @@ pub(crate) fn endpoint_of(key: &Key) -> Endpoint {
     endpoint(protocol, socket)
 }
 
-/// The endpoint that a mapping's state holds; the protocol is its key's.
+/// The remote endpoint in the key of a mapping that serves it alone.
+pub(crate) fn remote_of(key: &Key) -> Endpoint {
+    let [_, protocol, .., a, b, c, d, high, low, _, _] = key.0;
+    let socket = SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_be_bytes([high, low]));
+    endpoint(protocol, socket)
+}
+
+/// The endpoint that a mapping's state begins with; the protocol is its key's.
 pub(crate) fn endpoint_in(state: &[u8], protocol: u8) -> Option<Endpoint> {
-    let &[a, b, c, d, high, low] = state else {
+    let &[a, b, c, d, high, low, ..] = state else {
         return None;
     };
     let port = u16::from_be_bytes([high, low]);

@@ -148,11 +148,15 @@ pub enum Rule {
     SaveFirst,
     /// A server whose disk fails a write ends.
     FailedSave,
+    /// The port of an ended connection is given to another one when no switch can use it (rule 29).
+    ReclaimAfterLeases,
+    /// Only a connection that has ended loses its port to another one (rule 29).
+    ReclaimEnded,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -178,6 +182,8 @@ impl Rule {
         Self::ReleaseAfterWrites,
         Self::SaveFirst,
         Self::FailedSave,
+        Self::ReclaimAfterLeases,
+        Self::ReclaimEnded,
     ];
 
     /// Its name on the command line.
@@ -208,6 +214,8 @@ impl Rule {
             Self::ReleaseAfterWrites => "release-after-writes",
             Self::SaveFirst => "save-first",
             Self::FailedSave => "failed-save",
+            Self::ReclaimAfterLeases => "reclaim-after-leases",
+            Self::ReclaimEnded => "reclaim-ended",
         }
     }
 
@@ -231,7 +239,9 @@ impl Rule {
             | Self::WholeJoin
             | Self::ReleaseAfterWrites
             | Self::SaveFirst
-            | Self::FailedSave => None,
+            | Self::FailedSave
+            | Self::ReclaimAfterLeases
+            | Self::ReclaimEnded => None,
             Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
             Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
@@ -263,6 +273,8 @@ impl Rule {
             Self::WholeJoin => faults.join_early = true,
             Self::ReleaseAfterWrites => faults.release_early = true,
             Self::SaveFirst => faults.send_unsaved = true,
+            Self::ReclaimAfterLeases => faults.reclaim_held = true,
+            Self::ReclaimEnded => faults.reclaim_live = true,
             _ => {}
         }
         faults

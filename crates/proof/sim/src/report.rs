@@ -45,6 +45,11 @@ pub struct Coverage {
     pub ports_taken: u64,
     /// Public ports given back by the head.
     pub ports_freed: u64,
+    /// Connections that hosts opened, where they count them.
+    pub opened: u64,
+    /// Ports of ended connections that the store gave to others before their time, as far as the
+    /// servers that are alive at the end know.
+    pub reclaimed: u64,
     /// Deaths of store servers.
     pub store_deaths: u64,
     /// Chains that a server left because its disk had lost entries.
@@ -146,6 +151,8 @@ impl fmt::Display for Report {
             aloof,
             ports_taken,
             ports_freed,
+            opened,
+            reclaimed,
             store_deaths,
             chains_lost,
             disks_emptied,
@@ -164,6 +171,14 @@ impl fmt::Display for Report {
             writeln!(
                 f,
                 "    {store_deaths} deaths of store servers, {disks_emptied} disks refused, {chains_lost} chains left for what a disk lost, {configurations} configurations of chains, {snapshots} snapshots installed, answers again after {longest_resumption} µs at most"
+            )?;
+        }
+        if opened > 0 {
+            let seconds = self.options.scenario.traffic as f64 / 1e6;
+            let rate = opened as f64 / seconds;
+            writeln!(
+                f,
+                "    {opened} connections opened in {seconds} s of virtual time, {rate:.1} a second; {reclaimed} ports given to others when theirs had ended"
             )?;
         }
         if disk_failures > 0 {

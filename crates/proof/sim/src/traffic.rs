@@ -198,10 +198,15 @@ impl<'a> Traffic<'a> {
     }
 
     /// A switch let a packet of an application out.
-    pub(crate) fn released(&mut self, at: u64, by: Occupant, asked: &Asked) {
+    pub(crate) fn released(&mut self, at: u64, by: Occupant, asked: &Asked, frame: &[u8]) {
         if let Some(app) = &mut self.app {
-            app.released(at, by, asked);
+            app.released(at, by, asked, frame);
         }
+    }
+
+    /// Connections that hosts opened.
+    pub(crate) fn opened(&self) -> u64 {
+        self.app.as_ref().map_or(0, |app| app.opened())
     }
 
     /// Errors that an application finds in the final content of the store's tail.

@@ -442,6 +442,7 @@ impl<'a> World<'a> {
                 }
             }
         }
+        self.recorder.coverage.opened = self.traffic.opened();
         self.finish_stores();
         self.finish_controller();
     }

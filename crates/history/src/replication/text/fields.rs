@@ -20,6 +20,11 @@ impl Fields<'_> {
         self.take(field, "endpoint like 10.0.0.1:4000/tcp", endpoint)
     }
 
+    /// The remote endpoint of a mapping that serves it alone.
+    pub(super) fn remote(&mut self) -> Result<Option<Endpoint>, TextError> {
+        self.take_optional("remote", "endpoint like 198.51.100.1:80/tcp", endpoint)
+    }
+
     pub(super) fn occupant(&mut self) -> Result<Occupant, TextError> {
         Ok(Occupant {
             switch: self.number("switch")?,

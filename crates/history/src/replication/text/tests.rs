@@ -66,6 +66,10 @@ fn endpoint() -> impl Strategy<Value = Endpoint> {
     })
 }
 
+fn remote() -> impl Strategy<Value = Option<Endpoint>> {
+    proptest::option::of(endpoint())
+}
+
 fn occupant() -> impl Strategy<Value = Occupant> {
     (any::<u32>(), any::<u32>()).prop_map(|(switch, incarnation)| Occupant {
         switch,
@@ -136,34 +140,49 @@ fn state_event() -> impl Strategy<Value = StateEvent> {
             epoch
         }),
         (occupant(), flow()).prop_map(|(by, flow)| StateEvent::Ended { by, flow }),
-        (any::<u32>(), any::<bool>(), endpoint(), endpoint()).prop_map(
-            |(switch, out, inside, public)| StateEvent::Translated {
-                switch,
-                direction: if out {
-                    Direction::Outbound
-                } else {
-                    Direction::Inbound
-                },
+        (
+            any::<u32>(),
+            any::<bool>(),
+            endpoint(),
+            endpoint(),
+            remote()
+        )
+            .prop_map(
+                |(switch, out, inside, public, remote)| StateEvent::Translated {
+                    switch,
+                    direction: if out {
+                        Direction::Outbound
+                    } else {
+                        Direction::Inbound
+                    },
+                    inside,
+                    public,
+                    remote
+                }
+            ),
+        (any::<u8>(), endpoint(), endpoint(), remote()).prop_map(
+            |(replica, inside, public, remote)| StateEvent::Taken {
+                replica,
                 inside,
-                public
+                public,
+                remote
             }
         ),
-        (any::<u8>(), endpoint(), endpoint()).prop_map(|(replica, inside, public)| {
-            StateEvent::Taken {
+        (any::<u8>(), endpoint(), remote()).prop_map(|(replica, public, remote)| {
+            StateEvent::Freed {
+                replica,
+                public,
+                remote,
+            }
+        }),
+        (any::<u8>(), endpoint(), endpoint(), remote()).prop_map(
+            |(replica, inside, public, remote)| StateEvent::Mapped {
                 replica,
                 inside,
                 public,
+                remote
             }
-        }),
-        (any::<u8>(), endpoint())
-            .prop_map(|(replica, public)| StateEvent::Freed { replica, public }),
-        (any::<u8>(), endpoint(), endpoint()).prop_map(|(replica, inside, public)| {
-            StateEvent::Mapped {
-                replica,
-                inside,
-                public,
-            }
-        }),
+        ),
         (any::<u8>(), endpoint(), any::<u64>()).prop_map(|(replica, of, free)| {
             StateEvent::Remaining {
                 replica,

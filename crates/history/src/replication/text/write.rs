@@ -1,7 +1,8 @@
 //! Histories are written, one event a line.
 
 use crate::replication::event::{
-    Direction, Durability, Event, EventKind, History, Occupant, PoolRange, Released, StateEvent,
+    Direction, Durability, Endpoint, Event, EventKind, History, Occupant, PoolRange, Released,
+    StateEvent,
 };
 use std::fmt;
 
@@ -34,6 +35,18 @@ struct Who<'a>(&'a Occupant);
 impl fmt::Display for Who<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "switch={} start={}", self.0.switch, self.0.incarnation)
+    }
+}
+
+/// The field that names the remote endpoint of a mapping that serves it alone.
+struct Remote<'a>(&'a Option<Endpoint>);
+
+impl fmt::Display for Remote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(remote) => write!(f, " remote={remote}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -127,6 +140,7 @@ impl fmt::Display for StateEvent {
                 direction,
                 inside,
                 public,
+                remote,
             } => {
                 let direction = match direction {
                     Direction::Outbound => "out",
@@ -134,24 +148,38 @@ impl fmt::Display for StateEvent {
                 };
                 write!(
                     f,
-                    "translated switch={switch} direction={direction} inside={inside} public={public}"
+                    "translated switch={switch} direction={direction} inside={inside} public={public}{}",
+                    Remote(remote)
                 )
             }
             Self::Taken {
                 replica,
                 inside,
                 public,
-            } => write!(f, "taken replica={replica} inside={inside} public={public}"),
-            Self::Freed { replica, public } => {
-                write!(f, "freed replica={replica} public={public}")
-            }
+                remote,
+            } => write!(
+                f,
+                "taken replica={replica} inside={inside} public={public}{}",
+                Remote(remote)
+            ),
+            Self::Freed {
+                replica,
+                public,
+                remote,
+            } => write!(
+                f,
+                "freed replica={replica} public={public}{}",
+                Remote(remote)
+            ),
             Self::Mapped {
                 replica,
                 inside,
                 public,
+                remote,
             } => write!(
                 f,
-                "mapped replica={replica} inside={inside} public={public}"
+                "mapped replica={replica} inside={inside} public={public}{}",
+                Remote(remote)
             ),
             Self::Remaining {
                 replica,

@@ -62,11 +62,11 @@ impl World<'_> {
             }
         };
         let by = self.switches[switch].occupant();
-        self.traffic.released(self.now, by, asked);
+        self.traffic.released(self.now, by, asked, frame);
         self.recorder.coverage.outputs += 1;
         let durability = self.durability(asked.number);
         let response = match self.traffic.translated(asked, frame) {
-            Some(translation) => self.translated(by.switch, sent, translation),
+            Some(translation) => self.translated(by.switch, sent, durability, translation),
             None => Released {
                 value: Some(value),
                 durability: match self.options.program.machine() {
@@ -91,8 +91,15 @@ impl World<'_> {
         }
     }
 
-    /// Notes a translation; what the store's replicas hold of it.
-    fn translated(&mut self, switch: u32, sent: &Sent, of: Translation) -> Released {
+    /// Notes the translation of a packet; what the store's replicas hold of it. `written` is
+    /// the durability of what the packet wrote, if it did.
+    fn translated(
+        &mut self,
+        switch: u32,
+        sent: &Sent,
+        written: Option<Durability>,
+        of: Translation,
+    ) -> Released {
         let mapped = match of.direction {
             Direction::Outbound => of.public,
             Direction::Inbound => of.inside,
@@ -111,14 +118,24 @@ impl World<'_> {
             direction: of.direction,
             inside: of.inside,
             public: of.public,
+            remote: of.remote,
         });
         self.recorder.note(self.now, translated);
+        let held: Vec<Option<u32>> = held.unwrap_or_default();
+        // A packet that was on its way back when its connection's port went to another one leaves
+        // after the mapping.
+        let is_gone = of.remote.is_some() && held.first() == Some(&None);
+        let made = Durability {
+            sequence: self.first_sequence,
+            held,
+        };
+        let durability = match of.remote {
+            Some(_) => written.or(Some(made)).filter(|_| !is_gone),
+            None => Some(made),
+        };
         Released {
             value: None,
-            durability: Some(Durability {
-                sequence: self.first_sequence,
-                held: held.unwrap_or_default(),
-            }),
+            durability,
         }
     }
 }

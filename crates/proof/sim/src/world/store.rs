@@ -177,6 +177,10 @@ impl World<'_> {
         let servers = self.stores.iter().filter_map(|node| node.server.as_ref());
         let snapshots = servers.map(|server| server.counters().snapshots_installed);
         self.recorder.coverage.snapshots += snapshots.sum::<u64>();
+        let servers = self.stores.iter().filter_map(|node| node.server.as_ref());
+        let reclaimed = servers.flat_map(|server| server.replicas());
+        let reclaimed = reclaimed.map(|(_, replica)| replica.counters().reclaimed);
+        self.recorder.coverage.reclaimed = reclaimed.sum();
         self.anomalies.extend(found);
     }
 

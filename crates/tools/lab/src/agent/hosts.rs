@@ -153,6 +153,7 @@ impl Notes {
                         direction: translation.direction,
                         inside: translation.inside,
                         public: translation.public,
+                        remote: translation.remote,
                     }));
                 }
                 if port == OUTSIDE_PORT && self.app.arrived(flow, &asked, &frame, &mut self.random)
