@@ -40,9 +40,12 @@ pub(crate) fn operation(keys: &[Key], several: u32, draw: u64) -> Option<Operati
     let random = &mut random;
     let key = drawn(keys, random)?.clone();
     let value = |random: &mut Random| Value::new(format!("v{}", random.place(VALUES)));
-    let optional = |random: &mut Random| match random.permille(400) {
-        true => None,
-        false => value(random),
+    let optional = |random: &mut Random| {
+        if random.permille(400) {
+            None
+        } else {
+            value(random)
+        }
     };
     Some(match (random.permille(several), random.place(8)) {
         (true, 0..4) => Operation::Move {
