@@ -48,6 +48,8 @@ struct Place {
     tries: u32,
     /// The outside has ended.
     ended: bool,
+    /// Both sides have sent a FIN.
+    over: bool,
     /// Whom the outside answers, and the control bits of what it got last.
     public: Option<(SocketAddrV4, u8)>,
     /// The public endpoint by which the outside got an ACK of this connection.
@@ -234,7 +236,7 @@ impl Hosts for Connections {
         if part.control & FIN != 0 {
             place.ended = true;
         }
-        if place.acknowledged == Some(sent.destination) {
+        if place.acknowledged == Some(sent.destination) && !place.over {
             place.open = Some(sent.destination);
         }
         if place.ended && place.phase == Phase::Closing {
@@ -244,11 +246,20 @@ impl Hosts for Connections {
     }
 
     fn reply(&mut self, at: usize, number: u64, random: &mut Random) -> Option<Asked> {
-        let place = self.places.get(&at)?;
+        let place = self.places.get_mut(&at)?;
         let (public, got) = place.public?;
         let generation = place.generation;
         let (_, _, outside) = ends(at, generation);
         let forged = random.permille(FORGED);
+        if forged {
+            // Until another packet comes from outside, the connection counts as reset.
+            place.open = None;
+        } else if got & FIN != 0 {
+            // Both sides have sent a FIN, though the inside has not seen it: the port may be
+            // given to another connection (rule 29).
+            place.open = None;
+            place.over = true;
+        }
         let control = match got {
             _ if forged => RST,
             _ if got & SYN != 0 => SYN | ACK,

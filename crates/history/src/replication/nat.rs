@@ -17,8 +17,9 @@ type End = (Endpoint, Option<Endpoint>);
 struct Mappings {
     by_inside: BTreeMap<End, Endpoint>,
     by_public: BTreeMap<End, Endpoint>,
-    /// The last mapping of a public endpoint that has ended, with the event that ended it.
-    ended: BTreeMap<End, (Endpoint, usize)>,
+    /// Mappings of a public endpoint to an inside one that have ended, with the event that ended
+    /// the last of them.
+    ended: BTreeMap<(End, Endpoint), usize>,
 }
 
 impl Mappings {
@@ -40,7 +41,7 @@ impl Mappings {
         if let Some(inside) = self.by_public.remove(&(public, remote)) {
             self.by_inside.remove(&(inside, remote));
             if remote.is_some() {
-                self.ended.insert((public, remote), (inside, index));
+                self.ended.insert(((public, remote), inside), index);
             }
         }
     }
@@ -153,9 +154,8 @@ impl Checker<Replication> for Nat {
             (None, _) => return mappings.insert(inside, public, remote, index),
             (Some(_), _) => return,
         };
-        let ended = mappings.ended.get(&(public, remote));
-        match ended.filter(|(of, _)| *of == inside) {
-            Some(&(_, lived_until)) => {
+        match mappings.ended.get(&((public, remote), inside)) {
+            Some(&lived_until) => {
                 self.late = Some(Late {
                     endpoint,
                     index,
