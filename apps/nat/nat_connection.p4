@@ -1,5 +1,5 @@
-// What each side of a TCP connection has sent, where mappings name the remote endpoint too
-// (NAT_DEPENDENT_MAPPING). Packets from inside use the outbound record, those from outside the
+// Notes of each side of a TCP connection on what it has sent, where mappings name the remote
+// endpoint too (NAT_DEPENDENT_MAPPING). Packets from inside use the outbound record, those from outside the
 // inbound one, and each writes what its own side has sent; by both the store judges for how long to
 // keep the mapping (docs/replication-protocol.md, rules 28 and 29; RFC 5382 REQ-5).
 

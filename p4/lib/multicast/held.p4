@@ -65,7 +65,7 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
         if (((meta.entry.destinations & ~((meta.entry.decided & meta.entry.done) | own)) != 0
             || uncovered)
             && MULTICAST_RULE_FINISH) {
-            // Who decided, but is not done, answers with DONE when it is. An answer also takes the
+            // A leader that decided, but is not done, answers with DONE when it is. An answer also takes the
             // final timestamp to the log, if no receiver names it: this copy is held and cannot.
             meta.to = meta.to | MULTICAST_LEADERS;
             meta.leader_type = MULTICAST_TYPE_START;

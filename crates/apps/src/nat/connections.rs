@@ -59,7 +59,7 @@ struct Place {
     open: Option<SocketAddrV4>,
 }
 
-/// What a packet was part of.
+/// The connection that a packet was part of, and what it said.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     place: usize,
@@ -238,10 +238,6 @@ impl Hosts for Connections {
         }
         if place.acknowledged == Some(sent.destination) && !place.over {
             place.open = Some(sent.destination);
-        }
-        if place.ended && place.phase == Phase::Closing {
-            // Both have ended: the port may be given to another connection.
-            place.open = None;
         }
     }
 

@@ -115,8 +115,8 @@ pub(super) fn set_up(state: &mut TargetState) -> Result<(), StateError> {
     insert(state, table, public, "is_public", Vec::new())
 }
 
-/// What was sent as `asked`, if it left as it should: by the right port, with nothing translated
-/// but the endpoint inside.
+/// The segment that was sent as `asked`, if it left as it should: by the right port, with nothing
+/// translated but the endpoint inside.
 pub(super) fn taken_kept(asked: &Asked, port: u16, frame: &[u8]) -> Result<Segment, String> {
     let read = taken(departure_port(asked.direction), port, frame)?;
     let sent = Segment::read_datagram(&asked.datagram).ok_or("it was no datagram of a host")?;

@@ -70,9 +70,7 @@ struct Late {
 
 impl Nat {
     pub(crate) const NAME: &'static str = "nat";
-}
 
-impl Nat {
     /// Takes the objection to a packet that came with event `came` for settled.
     fn settle(&mut self, came: Option<usize>) {
         let Some(late) = self.late.take() else {

@@ -69,21 +69,21 @@ impl Attacked {
             let configure = configure(group, &members, EPOCH, INCARNATION);
             attacked.believe(CONTROLLER_PORT, CONTROLLER, &configure);
         }
-        for request in 1..=20 {
-            let mut message = attacked.request(Operation::Write, request);
-            let value = vec![request as u8; [8, 16, 128, 300][request as usize % 4]];
+        for number in 1..=20 {
+            let mut message = request(ALONE, Operation::Write, number);
+            let value = vec![number as u8; [8, 16, 128, 300][number as usize % 4]];
             message.value = &value;
             attacked.believe(Places::client_port(0), client_address(0), &message);
-            let mut entry = attacked.entry(request.into());
-            let value = vec![request as u8; 16];
+            let mut entry = attacked.entry(number.into());
+            let value = vec![number as u8; 16];
             entry.value = &value;
             attacked.believe(0, switch_socket(1), &entry);
         }
-        let mut next = attacked.request(Operation::LaneNext, 21);
+        let mut next = request(ALONE, Operation::LaneNext, 21);
         next.slot = ENDED_LANE;
         next.handle = 1;
         attacked.believe(Places::client_port(0), client_address(0), &next);
-        let mut acquire = attacked.request(Operation::Acquire, 22);
+        let mut acquire = request(ALONE, Operation::Acquire, 22);
         acquire.key = Key([200; 16]);
         acquire.session = 9;
         attacked.believe(Places::client_port(0), client_address(0), &acquire);
@@ -96,19 +96,6 @@ impl Attacked {
             number(20)
         );
         attacked
-    }
-
-    fn request(&mut self, operation: Operation, request: u32) -> Repr<'static> {
-        let mut message = Repr::new(MessageType::Request);
-        message.operation = operation as u8;
-        message.group = ALONE;
-        message.generation = GENERATION;
-        message.epoch = EPOCH;
-        message.set_chain([*switch_socket(0).ip()]);
-        message.set_client(client_address(0));
-        message.request = request;
-        message.key = Key([request as u8 % 6 + 1; 16]);
-        message
     }
 
     fn entry(&mut self, count: u64) -> Repr<'static> {
@@ -270,6 +257,20 @@ impl Attacked {
     }
 }
 
+/// A client's request to switch 0, which is alone in `group`.
+pub(crate) fn request(group: u16, operation: Operation, number: u32) -> Repr<'static> {
+    let mut message = Repr::new(MessageType::Request);
+    message.operation = operation as u8;
+    message.group = group;
+    message.generation = GENERATION;
+    message.epoch = EPOCH;
+    message.set_chain([*switch_socket(0).ip()]);
+    message.set_client(client_address(0));
+    message.request = number;
+    message.key = Key([number as u8 % 6 + 1; 16]);
+    message
+}
+
 fn number(count: u64) -> u64 {
     u64::from(GENERATION) << 48 | count
 }
@@ -324,7 +325,7 @@ fn fuzzed_messages_change_no_record() {
     }
     // And it serves on.
     let sent = attacked.sent;
-    let write = attacked.request(Operation::Write, 23);
+    let write = request(ALONE, Operation::Write, 23);
     attacked.believe(Places::client_port(0), client_address(0), &write);
     assert_eq!(
         attacked.device.word("group_applied", ALONE.into()) as u64,
@@ -363,8 +364,8 @@ fn entries_name_places_that_members_take() {
         Operation::Release,
         Operation::Resolve,
     ];
-    for (request, operation) in (1..).zip(operations) {
-        let mut message = attacked.request(operation, request);
+    for (number, operation) in (1..).zip(operations) {
+        let mut message = request(ALONE, operation, number);
         message.slot = 60_000;
         message.handle = 1;
         message.key = Key([operation as u8; 16]);

@@ -1,12 +1,12 @@
 //! A group takes keys for half of its places before it refuses one.
 
-use crate::attacks::{EPOCH, GENERATION, INCARNATION, configure};
+use crate::attacks::{EPOCH, INCARNATION, configure, request};
 use crate::options::Options;
-use crate::places::{CONTROLLER, CONTROLLER_PORT, Places, client_address, switch_socket};
+use crate::places::{CONTROLLER, CONTROLLER_PORT, Places, SWITCHES, client_address, switch_socket};
 use crate::scenario::Scenario;
 use crate::simulator::Simulator;
 use stateplane_apps::datagram::frame;
-use stateplane_wire::coordination::{Key, MessageType, Operand, Operation, Repr};
+use stateplane_wire::coordination::{Key, Operand, Operation};
 use stateplane_world::Random;
 
 /// Places of a group, as the program has them unless told otherwise.
@@ -22,32 +22,20 @@ fn a_group_has_room_for_half_as_many_keys_as_places() {
     let places = Places { clients: 4 };
     let device = simulator.device(&places, 0, INCARNATION);
     let mut device = device.expect("a switch");
-    for (to, port) in places.routes(0, &[true; 4]) {
+    for (to, port) in places.routes(0, &[true; SWITCHES]) {
         device.route(to, port);
     }
     let mut random = Random::new(8);
     let mut now = 1_000;
     for group in 0..2 {
         let mut founds = configure(group, &[0], EPOCH, INCARNATION);
-        founds.operand = Operand(
-            (0..16)
-                .map(|_| random.next() as u8)
-                .collect::<Vec<_>>()
-                .try_into()
-                .expect("16 bytes"),
-        );
+        let drawn = u128::from(random.next()) << 64 | u128::from(random.next());
+        founds.operand = Operand(drawn.to_be_bytes());
         let founds = founds.to_vec().expect("a message");
         let founds = frame(CONTROLLER, switch_socket(0), &founds);
         device.handle_frame(now, CONTROLLER_PORT, &founds);
-        for request in 1..=PLACES / 2 {
-            let mut write = Repr::new(MessageType::Request);
-            write.operation = Operation::Write as u8;
-            write.group = group;
-            write.generation = GENERATION;
-            write.epoch = EPOCH;
-            write.set_chain([*switch_socket(0).ip()]);
-            write.set_client(client_address(0));
-            write.request = request;
+        for number in 1..=PLACES / 2 {
+            let mut write = request(group, Operation::Write, number);
             write.value = &[1; 8];
             let mut key = [0; 16];
             key[..8].copy_from_slice(&random.next().to_be_bytes());

@@ -15,7 +15,8 @@ pub(crate) enum Parcel {
     Store(Vec<u8>),
 }
 
-/// Where a receiver may begin: the state of the first leader that has it on its list.
+/// The place from which a receiver may begin: the state of the first leader that has it on its
+/// list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Begin {
     /// Last index of the log: a peer's state with all up to there misses nothing.

@@ -34,8 +34,8 @@ pub(crate) struct ReceiverNode {
     place: usize,
     group: u8,
     config: ReceiverConfig,
-    /// Version of the list that was told last; its number there, and since which version; from where it
-    /// may join.
+    /// Version of the list that was told last; its number there, and since which version; the place
+    /// from which it may join.
     version: u16,
     listed: Option<(u8, u16)>,
     begin: Option<Begin>,
@@ -160,7 +160,8 @@ impl ReceiverNode {
 
     /// True if another receiver of its group can begin with what it has.
     pub(crate) fn has_state(&self) -> bool {
-        // Before it has all up to where the list began, a leader that was deposed may have freed more.
+        // Before it has all up to the place from which the list began, a leader that was deposed may
+        // have freed more.
         let position = self.snapshot().map(|(position, _)| position);
         let caught_up = position.is_some_and(|at| at.wrapping_sub(self.last).cast_signed() >= 0);
         caught_up && self.replica_waits_for().is_none()
@@ -216,7 +217,7 @@ impl ReceiverNode {
                     Part::Out => {}
                 }
                 self.version = *version;
-                // What it left is no place for it.
+                // It does not come back to the number that it left.
                 let stale = self.left.is_some() && *listed == self.left;
                 self.listed = listed.filter(|_| !stale);
                 self.begin = *begin;
@@ -339,7 +340,7 @@ impl Node for ReceiverNode {
                     self.lost = true;
                     self.leave();
                 } else if !lacks || ahead(message.index) > 0 {
-                    // What is ignored is no fault of anyone.
+                    // A receiver may ignore any message.
                     let _ = receiver.handle_message(&message);
                 }
             }

@@ -310,8 +310,8 @@ impl Receiver {
         next
     }
 
-    /// Timestamp up to which every message was fetched, also those of other groups' timestamps; None
-    /// while one that may be fetched waits, or when the receiver was taken off the list.
+    /// Timestamp up to which every message was fetched, also those of other groups' timestamps;
+    /// `None` while one that may be fetched waits, or when the receiver was taken off the list.
     pub fn passed(&self) -> Option<u64> {
         (self.ready.is_empty() && !self.evicted).then_some(self.timestamp)
     }

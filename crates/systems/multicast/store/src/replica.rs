@@ -229,9 +229,9 @@ impl Replica {
     }
 
     /// The program fetched every message whose place has this time or a lower one
-    /// ([`stateplane_multicast::Receiver::passed`]). If nothing waits to be executed, the state is that of
-    /// the end of this time, so that it [covers](Snapshot::covers) the beginning of a peer that joins
-    /// while nobody calls.
+    /// ([`stateplane_multicast::Receiver::passed`]). If nothing waits to be executed, the state is
+    /// that of the end of this time, so that it [covers](Snapshot::covers) the beginning of a peer
+    /// that joins while nobody calls.
     pub fn handle_passed(&mut self, time: u64) {
         if self.queued() == 0 {
             let group = u8::MAX;
@@ -333,9 +333,9 @@ impl Replica {
                 self.own.pop_first();
             }
         }
-        // What was executed before, or is not to be, changes nothing in any shard, since they all get this
-        // part: it waits for nobody. A receiver that joined gets a message again that was delivered
-        // before, and replicas of other shards may not come to its place.
+        // An operation that was executed before, or is not to be, changes nothing in any shard, since
+        // they all get this part: it waits for nobody. A receiver that joined gets a message again
+        // that was delivered before, and replicas of other shards may not come to its place.
         let is_new = part.verdict == (Verdict::New {});
         parts.insert(shard, part);
         let mut missing = if is_new { others } else { 0 };
@@ -376,8 +376,8 @@ impl Replica {
             outcome: outcome.clone(),
         };
         self.transmit(To::Address(command.reply), &answer);
-        // One that waits for parts is executed with the whole queue behind it. Whoever does not look
-        // loses the oldest.
+        // A command that waits for parts is executed with the whole queue behind it. A program that
+        // does not fetch loses the oldest.
         if self.executed.len() > self.config.queue.max(1) {
             self.executed.pop_front();
         }

@@ -354,22 +354,13 @@ impl Config {
     /// Adds a NAT: a pool, the class of its outbound keys and that of its inbound
     /// keys, with the timeouts of [`IdleTimeouts::nat`].
     #[must_use]
-    pub fn with_nat(mut self, pool: NatPool, outbound_class: u8, inbound_class: u8) -> Config {
-        for (class, first_lease) in [
-            (outbound_class, FirstLease::NatOutbound { inbound_class }),
+    pub fn with_nat(self, pool: NatPool, outbound_class: u8, inbound_class: u8) -> Config {
+        let outbound = FirstLease::NatOutbound { inbound_class };
+        let classes = [
+            (outbound_class, outbound),
             (inbound_class, FirstLease::None),
-        ] {
-            self.classes.push(ClassConfig {
-                class,
-                state_length: NAT_STATE_LENGTH,
-                first_lease,
-                shared_only: true,
-                idle: IdleTimeouts::nat(),
-                quota: None,
-            });
-        }
-        self.nat = Some(pool);
-        self
+        ];
+        self.with_mappings(pool, classes, NAT_STATE_LENGTH, true)
     }
 
     /// Adds a NAT whose mappings name the remote endpoint too: a pool, the class of its outbound
@@ -377,7 +368,7 @@ impl Config {
     /// connections that are not open (RFC 5382 REQ-5).
     #[must_use]
     pub fn with_dependent_nat(
-        mut self,
+        self,
         pool: NatPool,
         outbound_class: u8,
         inbound_class: u8,
@@ -386,19 +377,29 @@ impl Config {
             inbound_class,
             tcp_transitory: TCP_TRANSITORY,
         };
-        for (class, first_lease) in [
+        let classes = [
             (outbound_class, outbound),
             (inbound_class, FirstLease::None),
-        ] {
-            self.classes.push(ClassConfig {
-                class,
-                state_length: NAT_DEPENDENT_STATE_LENGTH,
-                first_lease,
-                shared_only: false,
-                idle: IdleTimeouts::nat(),
-                quota: None,
-            });
-        }
+        ];
+        self.with_mappings(pool, classes, NAT_DEPENDENT_STATE_LENGTH, false)
+    }
+
+    fn with_mappings(
+        mut self,
+        pool: NatPool,
+        classes: [(u8, FirstLease); 2],
+        state_length: u16,
+        shared_only: bool,
+    ) -> Config {
+        let classes = classes.map(|(class, first_lease)| ClassConfig {
+            class,
+            state_length,
+            first_lease,
+            shared_only,
+            idle: IdleTimeouts::nat(),
+            quota: None,
+        });
+        self.classes.extend(classes);
         self.nat = Some(pool);
         self
     }

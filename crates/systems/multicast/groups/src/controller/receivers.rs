@@ -19,8 +19,8 @@ pub(super) struct Reception {
     address: Ipv4Addr,
     /// Time at which it was last heard.
     heard: u64,
-    /// Index behind which the leader keeps all for it, and timestamp of the last committed entry, once an
-    /// established leader has it on its list.
+    /// Index behind which the leader keeps all for it, and timestamp of the last committed entry,
+    /// once an established leader has it on its list.
     from: Option<(u32, u64)>,
     /// It knows its number.
     knows: bool,
@@ -210,8 +210,8 @@ impl Controller {
         let Some(group) = self.groups.get_mut(&number) else {
             return;
         };
-        // Before its own no-op is committed, a leader may not know of a committed entry whose timestamp is
-        // that of a freed message.
+        // Before its own no-op is committed, a leader may not know of a committed entry whose
+        // timestamp is that of a freed message.
         if group.led.list != Some(group.shown.list) || !group.led.established {
             return;
         }

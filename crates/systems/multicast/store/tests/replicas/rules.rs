@@ -484,8 +484,8 @@ fn a_state_covers_what_passed_without_a_command() {
     assert_eq!(last, Some((2, 13, Outcome::Done {})));
 }
 
-/// A receiver that joined gets a message again that was delivered before, and replicas of other shards
-/// do not: they never come to its place.
+/// A receiver that joined gets a message again that was delivered before, and replicas of other
+/// shards do not: they never come to its place.
 #[test]
 fn what_was_executed_before_waits_for_no_shard() {
     let mut replica = replica();
@@ -522,7 +522,7 @@ fn what_was_executed_before_waits_for_no_shard() {
     assert_eq!(replica.queued(), 0);
 }
 
-/// What waits for parts and all that waits behind it is executed in one call.
+/// A command that waits for parts, and those behind it, are executed in one call.
 #[test]
 fn what_one_call_executes_can_be_fetched() {
     let config = ReplicaConfig {

@@ -7,7 +7,7 @@ use core::net::SocketAddrV4;
 use stateplane_wire::chain::Creation;
 use stateplane_wire::replication::Key;
 
-use super::ports::{PortPool, endpoint_in, payload};
+use super::ports::{PortPool, check_mappings, endpoint_in, payload};
 use super::{Creator, Made, Setting};
 use crate::config::{ClassConfig, Config, ConfigError, FirstLease, NAT_DEPENDENT_STATE_LENGTH};
 use crate::record::State;
@@ -70,18 +70,6 @@ impl Creator for ConnectionPorts {
         let Some(inbound_class) = inbound_class(class) else {
             return Ok(());
         };
-        check_state(class)?;
-        let mut classes = config.classes.iter();
-        let inbound = classes.find(|of| of.class == inbound_class);
-        match inbound.filter(|inbound| inbound.first_lease == FirstLease::None) {
-            Some(inbound) => check_state(inbound)?,
-            None => {
-                return Err(ConfigError::InboundClass {
-                    class: class.class,
-                    inbound_class,
-                });
-            }
-        }
         let independent =
             |of: &&ClassConfig| matches!(of.first_lease, FirstLease::NatOutbound { .. });
         if let Some(other) = config.classes.iter().find(independent) {
@@ -90,10 +78,7 @@ impl Creator for ConnectionPorts {
                 other: other.class,
             });
         }
-        match config.nat {
-            Some(_) => Ok(()),
-            None => Err(ConfigError::NoPool { class: class.class }),
-        }
+        check_mappings(config, class, inbound_class, check_state)
     }
 
     fn prepare(&self, config: &Config, number: u16, shard: &mut Shard) {

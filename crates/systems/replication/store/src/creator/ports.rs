@@ -38,6 +38,32 @@ fn check_endpoint(class: &ClassConfig) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// Refuses an outbound class without an inbound class or a pool. `check_state` looks at the records
+/// of both classes.
+pub(super) fn check_mappings(
+    config: &Config,
+    class: &ClassConfig,
+    inbound_class: u8,
+    check_state: fn(&ClassConfig) -> Result<(), ConfigError>,
+) -> Result<(), ConfigError> {
+    check_state(class)?;
+    let mut classes = config.classes.iter();
+    let inbound = classes.find(|of| of.class == inbound_class);
+    match inbound.filter(|inbound| inbound.first_lease == FirstLease::None) {
+        Some(inbound) => check_state(inbound)?,
+        None => {
+            return Err(ConfigError::InboundClass {
+                class: class.class,
+                inbound_class,
+            });
+        }
+    }
+    match config.nat {
+        Some(_) => Ok(()),
+        None => Err(ConfigError::NoPool { class: class.class }),
+    }
+}
+
 fn inbound_class(class: &ClassConfig) -> Option<u8> {
     match class.first_lease {
         FirstLease::NatOutbound { inbound_class } => Some(inbound_class),
@@ -62,21 +88,7 @@ impl Creator for PortPool {
         let Some(inbound_class) = inbound_class(class) else {
             return Ok(());
         };
-        check_endpoint(class)?;
-        let inbound = config.classes.iter().find(|c| c.class == inbound_class);
-        match inbound {
-            Some(inbound) if inbound.first_lease == FirstLease::None => check_endpoint(inbound)?,
-            _ => {
-                return Err(ConfigError::InboundClass {
-                    class: class.class,
-                    inbound_class,
-                });
-            }
-        }
-        match config.nat {
-            Some(_) => Ok(()),
-            None => Err(ConfigError::NoPool { class: class.class }),
-        }
+        check_mappings(config, class, inbound_class, check_endpoint)
     }
 
     fn prepare(&self, config: &Config, number: u16, shard: &mut Shard) {

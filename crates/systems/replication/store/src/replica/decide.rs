@@ -33,6 +33,9 @@ struct Present {
     exclusive: bool,
     /// Number of the state.
     sequence: u32,
+    /// The state of the packet has another endpoint than the mapping whose record it is of, which the
+    /// store gave (rule 28).
+    moves_mapping: bool,
 }
 
 /// A lease request, as far as the verdict depends on it.
@@ -364,11 +367,15 @@ impl Replica {
             .records
             .get(&packet.key())?;
         let exclusive = !matches!(record.lease, Lease::Shared(_));
+        let endpoint = ..usize::from(NAT_STATE_LENGTH);
+        let moves_mapping = record.mapped_to.is_some()
+            && record.state.get(endpoint) != packet.state().get(endpoint);
         if self.config.faults.ignore_epoch {
             return Some(Present {
                 period: self.config.lease_period,
                 exclusive,
                 sequence: record.sequence,
+                moves_mapping,
             });
         }
         let holder = &record.lease.holders()[record.place_of(&owner)?];
@@ -381,6 +388,7 @@ impl Replica {
             period: self.period_for(now, holder, contested),
             exclusive,
             sequence: record.sequence,
+            moves_mapping,
         })
     }
 
@@ -399,7 +407,7 @@ impl Replica {
                 self.refusal(shard, &key, RefusalCode::NotWritable)
             }
             // Under an earlier grant the mapping may have been another one: that is fenced.
-            Some(_) if self.moves_mapping(packet) => {
+            Some(present) if present.moves_mapping => {
                 self.refusal(shard, &key, RefusalCode::BadState)
             }
             Some(Present {
@@ -410,17 +418,6 @@ impl Replica {
                 Decision::Write { install, period }
             }
         }
-    }
-
-    /// True if the write `packet` would change the endpoint of a mapping, which the store gave
-    /// (rule 28).
-    fn moves_mapping(&self, packet: &Packet<'_>) -> bool {
-        let shard = self.shards.get(&packet.shard());
-        let record = shard.and_then(|shard| shard.records.get(&packet.key()));
-        record.is_some_and(|record| {
-            let length = usize::from(NAT_STATE_LENGTH);
-            record.mapped_to.is_some() && record.state.get(..length) != packet.state().get(..length)
-        })
     }
 
     fn judge_renewal(&self, now: u64, packet: &Packet<'_>) -> Decision {
