@@ -75,6 +75,9 @@ struct Group {
     config: GroupConfig,
     /// True if the configuration is stored; only then it takes effect.
     stored: bool,
+    /// The last configuration that took effect, which clients learn: replies of an earlier one than
+    /// they know are outdated to them (rule 10), and one that is not stored may never come.
+    shown: Option<GroupConfig>,
     /// Switches, by number and incarnation, that follow this configuration.
     confirmed: BTreeSet<(u32, u32)>,
     /// Switches that may follow an earlier configuration and are not in this one.
@@ -170,7 +173,7 @@ impl Controller {
                         && known.is_none_or(|known| known < config.epoch)
                     {
                         let mut group = Group::new(config, now);
-                        group.stored = true;
+                        group.take_effect(now);
                         groups.insert(group.config.group, group);
                     }
                 }
@@ -318,8 +321,7 @@ impl Controller {
         let Some(group) = group.filter(|group| group.config == *config && !group.stored) else {
             return false;
         };
-        group.stored = true;
-        group.since = now;
+        group.take_effect(now);
         self.stale.insert(config.group);
         self.publish(config.group);
         self.send_configs(now, config.group, false);
@@ -386,6 +388,7 @@ impl Group {
         Group {
             config,
             stored: false,
+            shown: None,
             confirmed: BTreeSet::new(),
             former: BTreeSet::new(),
             resend_at: now,
@@ -399,6 +402,13 @@ impl Group {
             down: false,
             lacking_since: None,
         }
+    }
+
+    /// The configuration is stored.
+    fn take_effect(&mut self, now: u64) {
+        self.stored = true;
+        self.since = now;
+        self.shown = Some(self.config.clone());
     }
 
     /// Members, and the one that joins, that have not reported that they follow the configuration.

@@ -29,12 +29,13 @@ impl Controller {
             0
         };
         let newer = self.groups.range(learn.group..);
-        let mut newer = newer.filter(|(_, group)| group.version > after);
+        let newer = newer.filter(|(_, group)| group.version > after);
+        let mut newer = newer.filter_map(|(number, group)| Some((*number, group.row()?)));
         let room = coordination_control::chains_within(length);
-        let chains = newer.by_ref().take(room).map(|(_, group)| group.row());
+        let chains = newer.by_ref().take(room).map(|(_, row)| row);
         let message = Message::Chains {
             chains: chains.collect(),
-            next: newer.next().map_or(END_OF_GROUPS, |(number, _)| *number),
+            next: newer.next().map_or(END_OF_GROUPS, |(number, _)| number),
             controller: self.incarnation,
             version: self.version,
             groups: self.settings.groups,
@@ -166,21 +167,22 @@ fn milliseconds(time: u64) -> u32 {
 }
 
 impl Group {
-    /// The group's chain, as clients learn it.
-    fn row(&self) -> Chain {
-        let joins = u8::from(self.config.joining.is_some()) * JOINS;
+    /// The group's chain, as clients learn it; `None` if it never had one.
+    fn row(&self) -> Option<Chain> {
+        let config = self.shown.as_ref()?;
+        let joins = u8::from(config.joining.is_some()) * JOINS;
         let mut row = Chain {
-            group: self.config.group,
-            generation: self.config.generation,
-            epoch: self.config.epoch,
+            group: config.group,
+            generation: config.generation,
+            epoch: config.epoch,
             flags: joins | (u8::from(self.down) * DOWN),
-            members: self.config.members.len() as u8,
+            members: config.members.len() as u8,
             chain_1: Address::NONE,
             chain_2: Address::NONE,
             chain_3: Address::NONE,
             chain_4: Address::NONE,
         };
-        row.set_switches(self.config.all().map(|member| member.address));
-        row
+        row.set_switches(config.all().map(|member| member.address));
+        Some(row)
     }
 }

@@ -226,6 +226,7 @@ impl Controller {
             group.stood = before.stood;
             group.shunned = before.shunned;
             group.version = before.version;
+            group.shown = before.shown;
             group.down = before.down;
         }
         self.groups.insert(number, group);

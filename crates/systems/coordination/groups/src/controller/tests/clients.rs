@@ -63,6 +63,34 @@ fn learn(world: &mut World, controller: u32, version: u64, room: u16) -> (Vec<Ch
 }
 
 #[test]
+fn clients_learn_a_chain_when_it_is_stored() {
+    let mut world = settled(4);
+    let room = room_for_chains(32);
+    let (_, controller, version) = learn(&mut world, 0, 0, room);
+    world.silent.insert(3);
+    let mut decided = Vec::new();
+    while decided.is_empty() {
+        world.now += 10_000;
+        world.controller.handle_timeout(world.now);
+        for (to, message) in world.sent() {
+            if to != 3 {
+                world.deliver(to, &message);
+            }
+        }
+        decided.extend(std::iter::from_fn(|| world.controller.poll_record()));
+    }
+    let (rows, ..) = learn(&mut world, 0, 0, room);
+    assert!(rows.iter().all(|row| row.epoch == 1), "{rows:?}");
+    assert_eq!(rows.len(), GROUPS.into());
+    for decision in &decided {
+        world.controller.handle_stored(world.now, decision);
+    }
+    let (rows, ..) = learn(&mut world, controller, version, room);
+    assert!(rows.iter().all(|row| row.epoch == 2), "{rows:?}");
+    assert_eq!(rows.len(), decided.len());
+}
+
+#[test]
 fn clients_learn_all_chains_and_then_what_changed() {
     let mut world = settled(4);
     for rows in [1, 3, 32] {
