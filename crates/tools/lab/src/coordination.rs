@@ -30,7 +30,7 @@ use crate::topology::Topology;
 use crate::{agent, interrupt, tool};
 use clap::Args;
 use stateplane_apps::Random;
-use stateplane_history::coordination::{History, write_lines};
+use stateplane_history::coordination::{History, Told, write_lines};
 use stateplane_host::clock::boot_time_us;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -104,10 +104,31 @@ pub fn run(options: &Options) -> Result<Report, LabError> {
         service.started,
         options.seconds,
     )?;
-    let (lines, history) = service.finish(options)?;
+    let finished = service.finish(options)?;
     let name = format!("history-{}.jsonl", options.seed);
-    let path = write(&options.directory.join(name), &history)?;
-    Ok(Report::new(options.seed, path, &lines, &history, faults))
+    let path = write(&options.directory.join(name), &finished.history)?;
+    Ok(Report::new(options.seed, path, &finished, faults))
+}
+
+/// Everything that is known of a run when it is over.
+struct Finished {
+    /// What the workers wrote.
+    lines: Vec<Line>,
+    /// Their history.
+    history: History,
+    /// Groups that lost all their members, and with them their state (rule 17): they serve no more.
+    lost: Vec<String>,
+}
+
+impl Finished {
+    /// Groups that serve and whose watch never began.
+    fn unwatched(&self) -> impl Iterator<Item = &str> {
+        let groups = self.history.system.groups.iter();
+        groups.map(|group| &*group.0).filter(|group| {
+            let told = |line: &Line| matches!(line, Line::Told(told) if told.group == *group);
+            !self.lines.iter().any(told)
+        })
+    }
 }
 
 /// The service, and workers that use it.
@@ -157,12 +178,17 @@ impl Service {
         })
     }
 
-    /// Waits until the groups have to serve again after the last fault, ends all, and gives the
-    /// workers' lines and their history.
-    fn finish(mut self, options: &Options) -> Result<(Vec<Line>, History), LabError> {
+    /// Waits until the groups have to serve again after the last fault, and ends all.
+    fn finish(mut self, options: &Options) -> Result<Finished, LabError> {
         let whole = boot_time_us() * 1000;
         let serves = Duration::from_millis(options.serves_ms);
-        interrupt::wait_until(Instant::now() + serves + AFTERWARDS)?;
+        interrupt::wait_until(Instant::now() + serves)?;
+        let mut lost = down(&self.lab)?;
+        interrupt::wait_until(Instant::now() + AFTERWARDS)?;
+        if !lost.is_empty() {
+            let still = down(&self.lab)?;
+            lost.retain(|group| still.contains(group));
+        }
         self.lab.check_processes()?;
         let workers = &mut self.workers;
         workers.close_input();
@@ -181,15 +207,33 @@ impl Service {
         if lines.is_empty() {
             return Err(no_history());
         }
+        // The watch of a lost group has no end up to which all changes were told.
+        lines.retain(|line| {
+            let Line::Told(told) = line else {
+                return true;
+            };
+            told.told != Told::End.name() || !lost.contains(&told.group)
+        });
+        let groups = (0..options.load.groups).map(workers::group_name);
         lines.push(Line::Whole {
             at_ns: whole,
-            groups: (0..options.load.groups).map(workers::group_name).collect(),
+            groups: groups.filter(|group| !lost.contains(group)).collect(),
             serves_within_ns: options.serves_ms * 1_000_000,
         });
         let history = history(&lines).map_err(|_| no_history())?;
         self.lab.down()?;
-        Ok((lines, history))
+        Ok(Finished {
+            lines,
+            history,
+            lost,
+        })
     }
+}
+
+/// Names of the groups without a member that lives.
+fn down(lab: &Lab) -> Result<Vec<String>, LabError> {
+    let down = chains(lab)?.into_iter().filter(|chain| !chain.lives());
+    Ok(down.map(|chain| workers::group_name(chain.group)).collect())
 }
 
 /// Output of `stateplane ctl coordination` with `words`, in a lab with `lab/coordination.toml`.

@@ -1,10 +1,12 @@
 //! The controller's log of changes: servers and switches that are lost or back, chains that are
-//! shorter or longer, groups of multicast without a leader.
+//! shorter or longer or without any member that lives, groups of multicast without a leader.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use super::view::{ControllerView, CoordinationView, MulticastGroupView, MulticastView};
+use super::view::{
+    ControllerView, CoordinationView, MemberView, MulticastGroupView, MulticastView,
+};
 
 /// µs between looks at what changed.
 const PERIOD: u64 = 100_000;
@@ -33,6 +35,8 @@ const MULTICAST: Words = Words {
 struct System {
     alive: BTreeMap<Ipv4Addr, bool>,
     chains: BTreeMap<u16, BTreeSet<Ipv4Addr>>,
+    /// Chains without any member that lives.
+    down: BTreeSet<u16>,
     settled: bool,
 }
 
@@ -54,6 +58,9 @@ pub(super) struct Told {
     led: BTreeMap<u8, Led>,
 }
 
+/// A chain as it is: its number, its members, and whether any of them lives.
+type Chain = (u16, BTreeSet<Ipv4Addr>, bool);
+
 /// Chains that lost and got the same members, by their number of members after it.
 type Changes = BTreeMap<(Vec<Ipv4Addr>, Vec<Ipv4Addr>, usize), usize>;
 
@@ -71,7 +78,7 @@ impl Told {
     pub(super) fn store(&mut self, view: &ControllerView) {
         let alive = view.servers.iter().map(|it| (it.address, it.alive));
         let chains = view.chains.iter();
-        let chains = chains.map(|it| (it.chain, it.members.iter().map(|it| it.address).collect()));
+        let chains = chains.map(|it| chain(it.chain, &it.members));
         self.store
             .tell(&STORE, alive, chains, view.replicas, view.settled);
     }
@@ -80,7 +87,7 @@ impl Told {
     pub(super) fn coordination(&mut self, view: &CoordinationView) {
         let alive = view.switches.iter().map(|it| (it.address, it.alive));
         let chains = view.groups.iter();
-        let chains = chains.map(|it| (it.group, it.members.iter().map(|it| it.address).collect()));
+        let chains = chains.map(|it| chain(it.group, &it.members));
         self.coordination
             .tell(&COORDINATION, alive, chains, view.replicas, view.settled);
     }
@@ -93,7 +100,8 @@ impl Told {
             .map(|it| (it.address, it.alive));
         let groups = view.groups.iter().map(|it| {
             let members = it.members.iter().map(|it| it.address);
-            (it.group.into(), members.collect())
+            // A group without its majority is told as one without a leader.
+            (it.group.into(), members.collect(), true)
         });
         self.multicast
             .tell(&MULTICAST, alive, groups, view.replicas, view.settled);
@@ -101,6 +109,11 @@ impl Told {
             self.led.entry(group.group).or_default().tell(group);
         }
     }
+}
+
+fn chain(number: u16, members: &[MemberView]) -> Chain {
+    let lives = members.iter().any(|it| it.alive);
+    (number, members.iter().map(|it| it.address).collect(), lives)
 }
 
 impl Led {
@@ -139,7 +152,7 @@ impl System {
         &mut self,
         words: &Words,
         alive: impl Iterator<Item = (Ipv4Addr, bool)>,
-        chains: impl Iterator<Item = (u16, BTreeSet<Ipv4Addr>)>,
+        chains: impl Iterator<Item = Chain>,
         replicas: usize,
         settled: bool,
     ) {
@@ -156,7 +169,11 @@ impl System {
             }
         }
         let mut changes = Changes::new();
-        for (chain, members) in chains {
+        let mut down = BTreeSet::new();
+        for (chain, members, lives) in chains {
+            if !lives {
+                down.insert(chain);
+            }
             let before = self.chains.insert(chain, members.clone());
             let before = before.unwrap_or_default();
             if before != members {
@@ -180,6 +197,18 @@ impl System {
                 );
             }
         }
+        let lost: Vec<_> = down.difference(&self.down).collect();
+        if !lost.is_empty() {
+            tracing::error!(
+                ?lost,
+                "{names} are down: none of their members lives, and members that begin anew are empty"
+            );
+        }
+        let back: Vec<_> = self.down.difference(&down).collect();
+        if !back.is_empty() {
+            tracing::info!(?back, "{names} that were down have a member that lives");
+        }
+        self.down = down;
         if settled && !std::mem::replace(&mut self.settled, settled) {
             tracing::info!("every one of the {names} is as those alive allow");
         }

@@ -1,5 +1,6 @@
 //! Faults of switches, of the controller and of the network between them, one after the other.
 
+use super::operate;
 use crate::error::LabError;
 use crate::running::Lab;
 use crate::{interrupt, tool};
@@ -12,6 +13,8 @@ const SWITCHES: u64 = 4;
 pub(crate) const BRIDGE: &str = "fabric";
 /// Port of the fabric that takes the frames to a switch that is deaf.
 const ELSEWHERE: &str = "host";
+/// Time between two questions whether a switch may be killed.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// Table of the rules that lose and double frames.
 const LOSSY: &str = "lossy";
 
@@ -93,7 +96,9 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// Lets faults happen for `seconds`; each kind once before one comes again. All are over then.
+/// Lets faults happen for `seconds`; each kind once before one comes again. All are over then. A
+/// switch is killed once every group has another whole member: with its last one a group loses its
+/// state (rule 17).
 ///
 /// # Errors
 /// `LAB006` to `LAB008` if a fault cannot be made or healed, `LAB130` when interrupted.
@@ -121,6 +126,9 @@ pub fn run(
             _ => format!("s{}", random.between(1, SWITCHES)),
         };
         let lasts = Duration::from_millis(random.between(100, 1200));
+        if kind == FaultKind::Kill && !wait_expendable(lab, &target, end)? {
+            break;
+        }
         let since = |at: Instant| at.duration_since(started).as_millis() as u64;
         let from_ms = since(Instant::now());
         begin(lab, kind, &target)?;
@@ -139,6 +147,21 @@ pub fn run(
         });
     }
     Ok(faults)
+}
+
+/// Waits until no group loses its last whole member with a switch; false if that lasts until `end`.
+fn wait_expendable(lab: &Lab, target: &str, end: Instant) -> Result<bool, LabError> {
+    let own = lab.topology().ends_of(target).next();
+    let address = own.and_then(|(_, end)| end.address);
+    let address = address.map_or_else(String::new, |own| own.address.to_string());
+    while Instant::now() < end {
+        match operate(lab, &["can-stop", &address]) {
+            Ok(_) => return Ok(true),
+            Err(LabError::Tool { .. }) => interrupt::wait_until(Instant::now() + ASK_AGAIN)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 fn begin(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
@@ -189,12 +212,13 @@ fn bridge(lab: &Lab, words: &[&str]) -> Result<(), LabError> {
 /// Lets another port take the frames to a node's first interface, whose address nobody has there.
 pub(crate) fn deafen(lab: &Lab, target: &str, elsewhere: &str) -> Result<(), LabError> {
     let mac = mac(lab, target);
-    bridge(
-        lab,
-        &[
-            "replace", &mac, "dev", elsewhere, "master", "static", "sticky",
-        ],
-    )
+    let words = [
+        "replace", &mac, "dev", elsewhere, "master", "static", "sticky",
+    ];
+    bridge(lab, &words)?;
+    // A frame that the bridge learns from while the entry is made takes it to its own port, where
+    // it is sticky too: the second time nothing takes it away.
+    bridge(lab, &words)
 }
 
 /// Undoes [`deafen`].

@@ -151,12 +151,18 @@ pub(crate) struct ChainLine {
 #[derive(Deserialize)]
 struct MemberLine {
     address: Ipv4Addr,
+    alive: bool,
 }
 
 impl ChainLine {
     /// Addresses of the members, the head first.
     pub(crate) fn members(&self) -> Vec<Ipv4Addr> {
         self.members.iter().map(|member| member.address).collect()
+    }
+
+    /// True if a member lives that the configuration names.
+    pub(crate) fn lives(&self) -> bool {
+        self.members.iter().any(|member| member.alive)
     }
 }
 
@@ -195,13 +201,16 @@ pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
         }
     }
     wait_whole(&service.lab)?;
-    let (lines, history) = service.finish(options)?;
-    let operations = lines.iter().filter_map(|line| match line {
+    let finished = service.finish(options)?;
+    let operations = finished.lines.iter().filter_map(|line| match line {
         Line::Operation(line) => Some(&**line),
         _ => None,
     });
     let operations: Vec<&OperationLine> = operations.collect();
-    let violations = checkers::judge(&history).into_iter();
+    let violations = checkers::judge(&finished.history).into_iter();
+    let violations = violations.map(|violation| violation.to_string());
+    let lost = finished.lost.iter();
+    let lost = lost.map(|group| format!("{group} lost its members, which were killed one by one"));
     let mut report = KillsReport {
         seed: options.seed,
         operations: operations.len(),
@@ -209,7 +218,7 @@ pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
         bound_ms: DETECTION_MS + REPAIR_MS,
         kills: Vec::new(),
         positions: BTreeMap::new(),
-        violations: violations.map(|violation| violation.to_string()).collect(),
+        violations: violations.chain(lost).collect(),
     };
     for kill in &measured {
         report.add(kill, &operations);

@@ -1,9 +1,10 @@
 //! Report of a run.
 
+use super::Finished;
 use super::fault::{Fault, Frames};
 use super::line::{Line, UNKNOWN};
 use serde::Serialize;
-use stateplane_history::coordination::{History, Scanned, Told, checkers};
+use stateplane_history::coordination::{Scanned, Told, checkers};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -38,18 +39,15 @@ pub struct Report {
     pub longest_ms: u64,
     /// Faults, in their order.
     pub faults: Vec<Fault>,
+    /// Groups that lost all their members: one was killed while the others seemed dead.
+    pub lost: Vec<String>,
     /// Objections of the checkers, with the events behind them.
     pub violations: Vec<String>,
 }
 
 impl Report {
-    pub(super) fn new(
-        seed: u64,
-        path: PathBuf,
-        lines: &[Line],
-        history: &History,
-        faults: Vec<Fault>,
-    ) -> Self {
+    pub(super) fn new(seed: u64, path: PathBuf, finished: &Finished, faults: Vec<Fault>) -> Self {
+        let Finished { lines, history, .. } = finished;
         let mut outcomes = BTreeMap::<String, usize>::new();
         let (mut operations, mut given_up, mut longest_ns) = (0, 0, 0);
         let (mut died, mut lists, mut told, mut compacted) = (0, 0, 0, 0);
@@ -85,6 +83,8 @@ impl Report {
             }
             text
         });
+        let unwatched = finished.unwatched();
+        let unwatched = unwatched.map(|group| format!("the watch of {group} never began"));
         Self {
             seed,
             history: path,
@@ -98,7 +98,8 @@ impl Report {
             compacted,
             longest_ms: longest_ns / 1_000_000,
             faults,
-            violations: violations.collect(),
+            lost: finished.lost.clone(),
+            violations: violations.chain(unwatched).collect(),
         }
     }
 
@@ -159,6 +160,12 @@ impl fmt::Display for Report {
             share(self.unknown),
             share(self.given_up)
         )?;
+        for group in &self.lost {
+            writeln!(
+                f,
+                "  lost        {group}: a member was killed while all others seemed dead"
+            )?;
+        }
         for violation in &self.violations {
             writeln!(f, "  VIOLATION   {violation}")?;
         }

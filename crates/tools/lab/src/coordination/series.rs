@@ -37,6 +37,8 @@ pub struct SeriesReport {
     pub compacted: usize,
     /// Longest time in ms from an invocation to its response.
     pub longest_ms: u64,
+    /// Groups that lost all their members, with the seeds of their runs.
+    pub lost: Vec<(u64, String)>,
     /// Objections of the checkers, with the seeds of their runs.
     pub violations: Vec<(u64, String)>,
 }
@@ -77,6 +79,12 @@ impl fmt::Display for SeriesReport {
             self.told, self.compacted
         )?;
         writeln!(f, "  longest     {} ms until a response", self.longest_ms)?;
+        for (seed, group) in &self.lost {
+            writeln!(
+                f,
+                "  lost        seed {seed}: {group}: a member was killed while all others seemed dead"
+            )?;
+        }
         for (seed, violation) in &self.violations {
             writeln!(f, "  VIOLATION   seed {seed}: {violation}")?;
         }
@@ -123,6 +131,8 @@ pub fn run_many(options: &Options, runs: u32) -> Result<SeriesReport, LabError> 
         series.told += report.told;
         series.compacted += report.compacted;
         series.longest_ms = series.longest_ms.max(report.longest_ms);
+        let lost = report.lost.into_iter();
+        series.lost.extend(lost.map(|group| (options.seed, group)));
         let violations = report.violations.into_iter();
         series
             .violations

@@ -1,6 +1,6 @@
 //! Histories as lines, and that the checkers see through them.
 
-use super::{Line, history};
+use super::{Finished, Line, history};
 use stateplane_history::coordination::{History, checkers};
 
 const WRITE: &str = r#"{"event":"operation","client":1,"operation":1,"group":"g0","key":"k0","ask":"write","write":"0a","session":1,"handle":0,"invoked_ns":1000,"until_ns":9000000,"responded_ns":5000,"outcome":"done","number":281474976710657,"record":"value","record_number":281474976710657,"value":"0a"}"#;
@@ -123,4 +123,26 @@ fn a_watch_that_keeps_a_change_back_or_tells_it_twice_is_a_violation() {
     );
     let nothing: Line = serde_json::from_str(&put.replace("put", "pat")).unwrap();
     assert!(history(&[nothing]).is_err());
+}
+
+#[test]
+fn a_group_that_serves_and_is_not_watched_is_told() {
+    let finished = |lines: &[&str]| {
+        let lines: Vec<Line> = lines
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        Finished {
+            history: history(&lines).unwrap(),
+            lines,
+            lost: Vec::new(),
+        }
+    };
+    let [begin, ..] = WATCH;
+    let both = WHOLE.replace(r#"["g0"]"#, r#"["g0","g1"]"#);
+    let run = finished(&[begin, WRITE, &both]);
+    assert_eq!(run.unwatched().collect::<Vec<_>>(), ["g1"]);
+    // Nothing is asked of a group that is lost.
+    let run = finished(&[begin, WRITE, WHOLE]);
+    assert_eq!(run.unwatched().count(), 0);
 }

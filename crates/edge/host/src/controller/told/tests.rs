@@ -67,6 +67,26 @@ fn a_dead_server_is_two_lines_and_its_return_three() {
     );
 }
 
+#[test]
+fn chains_without_a_member_that_lives_are_an_error_once() {
+    let mut told = Told::default();
+    lines(|| told.store(&store(&[1, 2, 3], &[1, 2], true)));
+    let said = lines(|| told.store(&store(&[3], &[1, 2], false)));
+    assert_eq!(
+        said[2..],
+        [
+            "ERROR chains are down: none of their members lives, and members that begin anew are empty lost=[0, 1]"
+        ]
+    );
+    let same = lines(|| told.store(&store(&[3], &[1, 2], false)));
+    assert_eq!(same, [""; 0]);
+    let said = lines(|| told.store(&store(&[2, 3], &[1, 2], false)));
+    assert_eq!(
+        said[1..],
+        ["INFO chains that were down have a member that lives back=[0, 1]"]
+    );
+}
+
 /// One group of multicast, of three switches, of which `alive` are.
 fn multicast(alive: &[u8], leader: Option<u8>, receivers: &[u8]) -> MulticastView {
     let switches = [1, 2, 3].map(|host| MulticastSwitchView {
