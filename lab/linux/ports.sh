@@ -2,14 +2,16 @@
 # New connections a second that Linux's NAT sustains to one server through few public ports, with the
 # timeouts of RFC 5382 REQ-5 (as `first_lease = "nat-dependent"` has them): run as root,
 #
-#   sh lab/linux/ports.sh [SECONDS [PORTS [CONNECTIONS AT A TIME]]]
+#   sh lab/linux/ports.sh [SECONDS [PORTS [CONNECTIONS AT A TIME [MILLISECONDS THAT ONE LASTS]]]]
 #
 # It prints the rate of each twelfth of the time; it has settled when that no longer changes.
-# crates/systems/replication/store/tests/port_rate.rs does the same with the store, in virtual time.
+# crates/systems/replication/store/tests/port_rate.rs does the same with the store, in virtual time: as
+# many ports, and connections as many and as long as the numbers that are given if there are none.
 set -e
 seconds=${1:-60}
 ports=${2:-64}
 clients=${3:-256}
+lasts=${4:-20}
 last=$((1024 + ports - 1))
 id=$$
 inside=ports-in-$id
@@ -86,7 +88,7 @@ def serve():
         except OSError:
             pass
         connection.close()
-for _ in range(64):
+for _ in range(256):
     threading.Thread(target=serve, daemon=True).start()
 threading.Event().wait()
 ' &
@@ -95,7 +97,7 @@ sleep 1
 
 ip netns exec "$inside" python3 -c '
 import socket, sys, threading, time
-seconds, clients = int(sys.argv[1]), int(sys.argv[2])
+seconds, clients, lasts = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) / 1000
 opened = [0] * clients
 end = time.monotonic() + seconds
 def client(number):
@@ -105,6 +107,7 @@ def client(number):
                 opened[number] += 1
                 connection.sendall(b"q")
                 connection.recv(1)
+                time.sleep(lasts)
         except OSError:
             pass
 for number in range(clients):
@@ -115,4 +118,4 @@ for part in range(1, 13):
     now = sum(opened)
     print(f"part {part} of {seconds} s: {(now - before) * 12 / seconds:.0f} new connections a second", flush=True)
     before = now
-' "$seconds" "$clients"
+' "$seconds" "$clients" "$lasts"
