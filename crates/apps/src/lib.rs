@@ -13,6 +13,7 @@ pub mod heavy_hitter;
 mod key_value;
 mod load_balancer;
 pub mod measured;
+pub mod multicast_store;
 mod nat;
 mod object_routing;
 mod registry;

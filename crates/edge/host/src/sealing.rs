@@ -1,16 +1,18 @@
 //! Message authentication at sockets and ports: the keys of a process, and the frames of
-//! the replication protocol (`docs/message-authentication.md`).
+//! the protocols that are sealed (`docs/message-authentication.md`).
 
 mod datagram;
 mod error;
 mod file;
 mod frame;
 mod guard;
+mod stream;
 
 pub use datagram::{Received, SealReport, open_datagram, send_datagram};
 pub use error::KeysError;
 pub use file::{KeyFile, KeysFile, PeerFile};
 #[cfg(test)]
 pub(crate) use frame::tests as frames;
-pub use frame::{Arrived, FrameCounters, is_impostor, open_frame, seal_frame};
+pub use frame::{Arrived, FrameCounters, Own, is_impostor, open_frame, seal_frame};
 pub use guard::Guard;
+pub use stream::{fetch_sealed, give_sealed};

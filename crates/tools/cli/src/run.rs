@@ -79,12 +79,12 @@ pub struct RunArguments {
     /// $XDG_RUNTIME_DIR/stateplane, /run/stateplane or a temporary folder of your own
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Accept and send sealed messages of replication and coordination only, with the keys of this file
-    /// (TOML), which is read again when it changes; see docs/message-authentication.md
+    /// Accept and send sealed messages of replication, coordination and multicast only, with the keys
+    /// of this file (TOML), which is read again when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE", requires = "sealed_ports")]
     keys: Option<PathBuf>,
-    /// Port that leads to stores and accepts and sends their messages sealed only; may be given
-    /// several times
+    /// Port that leads to stores, other switches or hosts and accepts and sends messages sealed only;
+    /// may be given several times
     #[arg(long = "sealed-port", value_name = "N", requires = "keys")]
     sealed_ports: Vec<u16>,
     #[command(flatten)]
@@ -194,15 +194,15 @@ where
         });
     }
     let multicast = file.multicast.as_ref();
-    if let Some(following) = multicast.and_then(|file| file.get_ref().following()) {
+    let sealed = arguments.keys.is_some();
+    if let Some(following) = multicast.and_then(|file| file.get_ref().following(sealed)) {
         if arguments.workers > 1 {
             let error = FollowError::Workers;
             return Err(CommandError::coded(Failure::Input, error.code(), error));
         }
-        let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
         std::thread::spawn(move || {
             let told = |error: &FollowError| tracing::error!(code = error.code(), "{error}");
-            if let Err(error) = follow_multicast(&following, guard, &ordered, &mut { told }) {
+            if let Err(error) = follow_multicast(&following, &ordered, &mut { told }) {
                 told(&error);
             }
         });
@@ -293,9 +293,11 @@ impl RunArguments {
             return Ok(None);
         };
         let coordination = file.coordination.as_ref();
-        let own = coordination.map(|file| file.get_ref().address);
-        let sealing = Sealing::new(read_keys(path)?, self.sealed_ports.clone());
-        Ok(Some(sealing.with_coordination(own)))
+        let multicast = file.multicast.as_ref();
+        let sealing = Sealing::new(read_keys(path)?, self.sealed_ports.clone())
+            .with_coordination(coordination.map(|file| file.get_ref().address))
+            .with_multicast(multicast.map(|file| file.get_ref().address));
+        Ok(Some(sealing))
     }
 }
 

@@ -98,13 +98,16 @@ pub fn refused_keys(error: &KeysError) {
 
 /// The keys of the file at `path`.
 pub fn read_keys(path: &Path) -> Result<Guard, CommandError> {
-    Guard::read(path).map_err(|error| {
-        let failure = match error {
-            KeysError::Random(_) => Failure::System,
-            _ => Failure::Input,
-        };
-        CommandError::coded(failure, error.code(), error)
-    })
+    Guard::read(path).map_err(refused)
+}
+
+/// The exit code and message that a refused file of keys gives.
+pub fn refused(error: KeysError) -> CommandError {
+    let failure = match error {
+        KeysError::Random(_) => Failure::System,
+        _ => Failure::Input,
+    };
+    CommandError::coded(failure, error.code(), error)
 }
 
 fn failed(error: &StoreError) -> CommandError {

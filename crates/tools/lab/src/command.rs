@@ -7,7 +7,10 @@ use crate::agent::tap::TapArguments;
 use crate::coordination::{self, WorkersArguments};
 use crate::demo::{self, Options};
 use crate::error::LabError;
-use crate::multicast::{self, ReceiverArguments, SenderArguments};
+use crate::multicast::{
+    self, ClientArguments as StoreClientArguments, ReceiverArguments, ReplicaArguments,
+    SenderArguments,
+};
 use crate::standing::{self, Change};
 use crate::{agent, locks, rootless, runs, scenario};
 use clap::{Args, Subcommand};
@@ -87,6 +90,10 @@ pub enum Agent {
     MulticastSender(SenderArguments),
     /// Receive the messages of a group.
     MulticastReceiver(ReceiverArguments),
+    /// Keep a shard of the store over multicast.
+    MulticastReplica(ReplicaArguments),
+    /// Read and write records of the store over multicast.
+    MulticastClient(StoreClientArguments),
     /// Keep the value that a lock guards.
     Resource(locks::ResourceArguments),
     /// Take a lock again and again, and write to the resource.
@@ -208,6 +215,8 @@ impl Agent {
             Self::Workers(arguments) => coordination::workers(arguments),
             Self::MulticastSender(arguments) => multicast::sender(arguments),
             Self::MulticastReceiver(arguments) => multicast::receiver(arguments),
+            Self::MulticastReplica(arguments) => multicast::replica(arguments),
+            Self::MulticastClient(arguments) => multicast::client(arguments),
             Self::Resource(arguments) => locks::resource(arguments),
             Self::LockWorker(arguments) => locks::worker(arguments),
             Self::EtcdLeader(arguments) => locks::leader(arguments),

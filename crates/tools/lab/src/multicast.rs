@@ -3,7 +3,8 @@
 //! Switches, a controller and hosts run as in `lab/multicast.toml`: three receivers of each of two
 //! groups, and two hosts with two senders each, while leaders, other switches, the controller,
 //! senders and receivers die and return, and links lose, double and reorder. The hosts' lines are a history
-//! (`stateplane_history::multicast`), which its checkers judge.
+//! (`stateplane_history::multicast`), which its checkers judge. With the store, replicas of its shards
+//! stand where the receivers do, and its clients where the senders do.
 
 mod fault;
 mod hosts;
@@ -11,6 +12,7 @@ mod kills;
 mod record;
 mod report;
 mod series;
+mod store;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +21,7 @@ pub use hosts::{ReceiverArguments, SenderArguments, receiver, sender};
 pub use kills::{Gaps, Kill, KillsReport, Role, run as run_kills};
 pub use report::{Counts, Report, Touched};
 pub use series::{SeriesReport, run_many};
+pub use store::{ClientArguments, ReplicaArguments, client, replica};
 
 use crate::coordination::{forget, program};
 use crate::error::LabError;
@@ -59,6 +62,8 @@ const OF_HOST: u32 = 2;
 const NUMBERS: u32 = 1000;
 /// Time for which senders go on after the last fault.
 const AFTERWARDS: Duration = Duration::from_secs(1);
+/// Time within which replicas of the store have their states.
+const READY_LIMIT: Duration = Duration::from_secs(30);
 /// Time that agents have for their end.
 const DRAIN: Duration = Duration::from_secs(15);
 
@@ -66,13 +71,20 @@ const DRAIN: Duration = Duration::from_secs(15);
 #[derive(Clone, Copy, Debug, Args)]
 #[group(id = "multicast-load")]
 pub struct Load {
-    /// Messages that each of the four senders has under way together, 1 to 32; of `multicast`
+    /// Run the key-value store over multicast: replicas and clients in place of receivers and
+    /// senders; of `multicast`
+    #[arg(long, conflicts_with = "kills")]
+    pub store: bool,
+    /// Messages that each of the four senders has under way together, or clients of the store, 1 to
+    /// 32; of `multicast`
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=32))]
     pub lanes: u8,
-    /// Messages that address both groups, in thousandths; of `multicast`
+    /// Messages that address both groups, or operations that name several keys, in thousandths; of
+    /// `multicast`
     #[arg(long, value_name = "PERMILLE", default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub several: u32,
-    /// Milliseconds within which every message arrives once faults are over; of `multicast`
+    /// Milliseconds within which every message arrives, and every operation is answered, once faults
+    /// are over; of `multicast`
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(2000..=60_000))]
     pub arrives_ms: u64,
 }
@@ -108,9 +120,15 @@ pub fn run(options: &Options) -> Result<Report, LabError> {
     let mut random = Random::new(options.seed);
     let faults = fault::run(&mut service, &mut random, options.seconds)?;
     let history = service.finish(options)?;
-    let name = format!("history-{}.txt", options.seed);
+    let name = file_of(&options.seed.to_string(), options.load.store);
     let path = write(&options.directory.join(name), &history)?;
     Ok(Report::new(options.seed, path, &history, faults))
+}
+
+/// Name of the file of a history.
+fn file_of(seed: &str, store: bool) -> String {
+    let what = if store { "store" } else { "history" };
+    format!("{what}-{seed}.txt")
 }
 
 /// Part of a host.
@@ -138,6 +156,8 @@ struct Service {
     agents: BTreeMap<String, Agent>,
     /// Agents that were started.
     count: u32,
+    /// The first agents are there: replicas that begin from here on take a peer's state.
+    begun: bool,
     /// Events of agents that were killed, and their deaths.
     events: Vec<Event>,
     started: Instant,
@@ -169,6 +189,7 @@ impl Service {
             program,
             agents: BTreeMap::new(),
             count: 0,
+            begun: false,
             events: Vec::new(),
             started: Instant::now(),
         };
@@ -181,6 +202,7 @@ impl Service {
         for agent in service.agents.values_mut() {
             agent.process.wait_for_line(hosts::LISTED)?;
         }
+        service.begun = true;
         for node in SENDERS {
             for letter in ["a", "b"].into_iter().take(OF_HOST as usize) {
                 service.spawn(node, &format!("{node}{letter}"), Part::Sender)?;
@@ -194,25 +216,10 @@ impl Service {
     fn spawn(&mut self, node: &str, name: &str, part: Part) -> Result<(), LabError> {
         self.count += 1;
         let number = self.count * NUMBERS;
-        let (load, options) = (self.options.load, &self.options);
-        let (word, settings) = match part {
-            Part::Sender => (
-                "multicast-sender",
-                vec![
-                    ("groups", u64::from(GROUPS)),
-                    ("lanes", load.lanes.into()),
-                    ("interval-us", options.interval_us),
-                    ("several", load.several.into()),
-                    ("seed", options.seed ^ (u64::from(number) << 32)),
-                ],
-            ),
-            Part::Receiver { group } => ("multicast-receiver", vec![("group", group.into())]),
-        };
+        let (word, settings) = self.words(node, number, part)?;
         let mut command = agent::command(&self.program, &[word, "--controller", CONTROLLER]);
-        let settings = settings.into_iter().chain([("node", number.into())]);
-        for (name, value) in settings {
-            command.extend([format!("--{name}"), value.to_string()]);
-        }
+        let settings = settings.into_iter().chain([format!("--node={number}")]);
+        command.extend(settings);
         // Each has files of its own: the lines of those that were killed stay.
         let process = self
             .lab
@@ -224,6 +231,83 @@ impl Service {
             process,
         };
         self.agents.insert(name.to_owned(), agent);
+        Ok(())
+    }
+
+    /// Name and arguments of an agent.
+    fn words(
+        &self,
+        node: &str,
+        number: u32,
+        part: Part,
+    ) -> Result<(&'static str, Vec<String>), LabError> {
+        let (load, options) = (self.options.load, &self.options);
+        Ok(match (part, load.store) {
+            (Part::Sender, store) => {
+                let seed = options.seed ^ (u64::from(number) << 32);
+                let settings = vec![
+                    format!("--groups={GROUPS}"),
+                    format!("--lanes={}", load.lanes),
+                    format!("--interval-us={}", options.interval_us),
+                    format!("--several={}", load.several),
+                    format!("--seed={seed}"),
+                ];
+                let word = if store {
+                    "multicast-client"
+                } else {
+                    "multicast-sender"
+                };
+                (word, settings)
+            }
+            (Part::Receiver { group }, false) => {
+                ("multicast-receiver", vec![format!("--group={group}")])
+            }
+            (Part::Receiver { group }, true) => {
+                let mut settings = vec![format!("--shard={group}"), format!("--shards={GROUPS}")];
+                for (shard, nodes) in RECEIVERS.iter().enumerate() {
+                    for other in nodes.iter().filter(|other| **other != node) {
+                        let address = self.address(other)?;
+                        settings.push(format!("--peer={shard}={address}"));
+                    }
+                }
+                if !self.begun {
+                    settings.push("--empty".to_owned());
+                }
+                ("multicast-replica", settings)
+            }
+        })
+    }
+
+    /// Address of a host.
+    fn address(&self, node: &str) -> Result<Ipv4Addr, LabError> {
+        let mut ends = self.lab.topology().ends_of(node);
+        let address = ends.find_map(|(_, end)| Some(end.address?.address));
+        address.ok_or_else(|| LabError::Options(format!("{node} has no address")))
+    }
+
+    /// Waits until every replica of the store has a state.
+    ///
+    /// # Errors
+    /// `LAB008` after 30 s.
+    fn wait_ready(&mut self) -> Result<(), LabError> {
+        if !self.options.load.store {
+            return Ok(());
+        }
+        let deadline = Instant::now() + READY_LIMIT;
+        for name in self.names(true) {
+            let Some(agent) = self.agents.get_mut(&name) else {
+                continue;
+            };
+            while !store::says_ready(&agent.process.output()) {
+                interrupt::check()?;
+                if Instant::now() > deadline || agent.process.ended().is_some() {
+                    let seconds = READY_LIMIT.as_secs();
+                    let failure = format!("has no state within {seconds} s");
+                    return Err(agent.process.failure(failure));
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
         Ok(())
     }
 

@@ -248,3 +248,6 @@ pub(super) fn is_own(systems: &Systems, peer: u32, from: SocketAddrV4, message: 
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,9 @@ pub struct PeerFile {
     pub id: u32,
     /// Address from which the peer's messages come and to which messages for it go.
     pub address: Ipv4Addr,
+    /// Of a switch of multicast, in the files of controllers: the address from which its process
+    /// follows them, where that is another one; none unless set.
+    pub control_address: Option<Ipv4Addr>,
     /// The keys shared with it.
     pub keys: Vec<KeyFile>,
 }
@@ -97,15 +100,17 @@ impl Keys {
         let mut peers = Vec::new();
         let mut addresses: Vec<(u32, Ipv4Addr)> = Vec::new();
         for peer in &file.peer {
-            if let Some((first, _)) = addresses.iter().find(|(_, it)| *it == peer.address) {
-                return Err(KeysError::DuplicateAddress {
-                    path: path.into(),
-                    first: *first,
-                    second: peer.id,
-                    address: peer.address,
-                });
+            for address in [peer.address].into_iter().chain(peer.control_address) {
+                if let Some((first, _)) = addresses.iter().find(|(_, it)| *it == address) {
+                    return Err(KeysError::DuplicateAddress {
+                        path: path.into(),
+                        first: *first,
+                        second: peer.id,
+                        address,
+                    });
+                }
+                addresses.push((peer.id, address));
             }
-            addresses.push((peer.id, peer.address));
             let mut keys = Vec::new();
             for key in &peer.keys {
                 keys.push((key.id, key.read(path, peer.id, &mut stamps)?));

@@ -2,20 +2,20 @@
 //!
 //! A frame is of the replication protocol if a switch's program takes it for one: IPv4
 //! without options and fragments, UDP, port 4793 on both sides. It is of the coordination service
-//! if the port is 4797 on either side, and if it goes to, or comes from, the switch's own address
-//! in that service: what a switch only routes is sealed between others. All others pass as they
-//! are.
+//! if the port is 4797 on either side, and of multicast if it is 4799, and if it goes to, or comes
+//! from, the switch's own address there: messages that a switch only routes are sealed between
+//! others. All others pass as they are.
 //!
-//! A frame of the coordination service that arrives under the switch's own address is a stranger's:
-//! it is dropped at every port, or the switch would route it out by a sealed port under its own
-//! seal. The exception is an answer of the switch's seals, which a neighbour whose route to the
-//! asker leads through this switch gives back: it passes, and leaves as it is.
+//! A frame of these two that arrives under the switch's own address is a stranger's: it is dropped
+//! at every port, or the switch would route it out by a sealed port under its own seal. The
+//! exception is an answer of the switch's seals, which a neighbour whose route to the asker leads
+//! through this switch gives back: it passes, and leaves as it is.
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use stateplane_seal::{ANSWER_LENGTH, Opened, TRAILER_LENGTH, is_answer};
-use stateplane_wire::{checksum, coordination, replication};
+use stateplane_wire::{checksum, coordination, multicast, replication};
 
 use super::Guard;
 
@@ -34,8 +34,37 @@ pub struct FrameCounters {
     pub malformed: u64,
     /// Dropped on leaving: too long for the length fields.
     pub too_long: u64,
-    /// Dropped: messages of the coordination service that arrive under the switch's own address.
+    /// Dropped: messages of coordination or multicast that arrive under the switch's own address.
     pub own_source: u64,
+}
+
+/// Addresses of a switch in the services whose messages are sealed at their two ends; `None` in
+/// those that it has no part in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Its address in the coordination service.
+    pub coordination: Option<Ipv4Addr>,
+    /// Its address in multicast.
+    pub multicast: Option<Ipv4Addr>,
+}
+
+impl Own {
+    /// True of a frame of one of the services that has the switch's address there at offset `at`.
+    fn stands_in(self, frame: &[u8], at: usize) -> bool {
+        let services = [
+            (coordination::PORT, self.coordination),
+            (multicast::PORT, self.multicast),
+        ];
+        udp_ports(frame).is_some_and(|ports| {
+            let own = |(port, own)| ports.contains(&port) && own == Some(address(frame, at));
+            services.into_iter().any(own)
+        })
+    }
+
+    /// True of a frame with an answer of the switch's seals; its tag is not verified.
+    fn has_answered(self, frame: &[u8]) -> bool {
+        self.stands_in(frame, SOURCE) && is_answer(payload(frame))
+    }
 }
 
 /// Verdict about a frame that arrived.
@@ -49,22 +78,22 @@ pub enum Arrived {
     Answered(Vec<u8>),
 }
 
-/// True of a frame that a stranger sent under `own`, the switch's address in the coordination
-/// service: it is of that service, arrived by some port, and is no answer of the switch's seals.
-pub fn is_impostor(own: Ipv4Addr, frame: &[u8]) -> bool {
-    is_coordination(frame, own, SOURCE) && !is_own_answer(own, frame)
+/// True of a frame, arrived by some port, that a stranger sent under one of the switch's addresses
+/// `own`: it is of that service, and no answer of the switch's seals.
+pub fn is_impostor(own: Own, frame: &[u8]) -> bool {
+    own.stands_in(frame, SOURCE) && !own.has_answered(frame)
 }
 
-/// Opens the message in `frame`, in place, if it is one. `own` is the switch's address in the
-/// coordination service, if its messages are sealed.
+/// Opens the message in `frame`, in place, if it is one. `own` are the switch's addresses in the
+/// services whose messages are sealed.
 pub fn open_frame(
     guard: &mut Guard,
     counters: &mut FrameCounters,
-    own: Option<Ipv4Addr>,
+    own: Own,
     now: u64,
     frame: &mut [u8],
 ) -> Arrived {
-    if !is_message(frame, own.map(|own| (own, DESTINATION))) {
+    if !is_message(frame, own, DESTINATION) {
         return Arrived::Pass(frame.len());
     }
     let length = usize::from(half(frame, IP + 2));
@@ -96,10 +125,10 @@ pub fn open_frame(
 pub fn seal_frame(
     guard: &mut Guard,
     counters: &mut FrameCounters,
-    own: Option<Ipv4Addr>,
+    own: Own,
     frame: &mut Vec<u8>,
 ) -> bool {
-    if !is_message(frame, own.map(|own| (own, SOURCE))) {
+    if !is_message(frame, own, SOURCE) {
         return true;
     }
     let length = usize::from(half(frame, IP + 2));
@@ -108,7 +137,7 @@ pub fn seal_frame(
         counters.malformed += 1;
         return false;
     }
-    if own.is_some_and(|own| is_own_answer(own, frame)) {
+    if own.has_answered(frame) {
         return true;
     }
     if length + TRAILER_LENGTH > usize::from(u16::MAX) {
@@ -125,23 +154,10 @@ pub fn seal_frame(
     true
 }
 
-/// True of a frame of the protocols that are sealed; of coordination, if `own` stands where the
-/// frame has this address.
-fn is_message(frame: &[u8], own: Option<(Ipv4Addr, usize)>) -> bool {
-    let ports = udp_ports(frame);
-    ports == Some([replication::PORT; 2])
-        || own.is_some_and(|(own, at)| is_coordination(frame, own, at))
-}
-
-/// True of a frame of the coordination service that has `own` at offset `at`.
-fn is_coordination(frame: &[u8], own: Ipv4Addr, at: usize) -> bool {
-    udp_ports(frame).is_some_and(|ports| ports.contains(&coordination::PORT))
-        && address(frame, at) == own
-}
-
-/// True of a frame with an answer of the seals of the switch at `own`; its tag is not verified.
-fn is_own_answer(own: Ipv4Addr, frame: &[u8]) -> bool {
-    is_coordination(frame, own, SOURCE) && is_answer(payload(frame))
+/// True of a frame of the protocols that are sealed: of replication, or with an address of `own` at
+/// offset `at`.
+fn is_message(frame: &[u8], own: Own, at: usize) -> bool {
+    udp_ports(frame) == Some([replication::PORT; 2]) || own.stands_in(frame, at)
 }
 
 /// Ports of a frame with a UDP datagram that is no fragment and stands behind IPv4 without options.

@@ -1,21 +1,20 @@
 //! Keeps a switch's tables of multicast as the controller says, and tells it that the switch lives.
 
+mod line;
 mod rows;
 mod standing;
 
 use super::Remote;
 use crate::clock::boot_time_us;
-use crate::datagram::receive;
 use crate::poll::Readable;
-use crate::sealing::{Guard, KeysError, open_datagram, send_datagram};
 use stateplane_multicast_groups::Follower;
 use stateplane_multicast_setup::SetupError;
 use stateplane_runtime::{Engine, StateError};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use line::{Gone, Line};
 use rows::View;
 use standing::look;
 
@@ -34,6 +33,8 @@ pub struct Following {
     pub longest: u16,
     /// µs between two BEATs.
     pub beat_us: u64,
+    /// True if messages are sealed, with the keys of the switch's ports.
+    pub sealed: bool,
 }
 
 /// Why a switch cannot follow.
@@ -53,9 +54,6 @@ pub enum FollowError {
         "multicast: the tables of the router lead nowhere for {0}: add a route and the neighbour"
     )]
     NoRoute(Ipv4Addr),
-    /// The file of keys changed, and is not taken; the keys so far stay.
-    #[error("multicast: {0}; the keys so far stay")]
-    Keys(#[from] KeysError),
     /// Workers run the program, each with its own copy of the tables.
     #[error(
         "multicast: a switch with several workers does not follow a controller: use --workers 1"
@@ -71,33 +69,24 @@ impl FollowError {
             FollowError::State(error) => error.code(),
             FollowError::Rows(error) => error.code(),
             FollowError::NoRoute(_) => "H249",
-            FollowError::Keys(error) => error.code(),
             FollowError::Workers => "H218",
         }
     }
 }
 
-/// Follows the controllers for the switch behind `remote`, until that has stopped. With a guard only
-/// sealed messages are accepted and sent. `told` gets errors; the rest takes effect all the same.
+/// Follows the controllers for the switch behind `remote`, until that has stopped. `told` gets
+/// errors; the rest takes effect all the same.
 ///
 /// # Errors
 ///
 /// [`FollowError::Socket`].
 pub fn follow_multicast<E: Engine + 'static>(
     following: &Following,
-    mut guard: Option<Guard>,
     remote: &Arc<Remote<E>>,
     told: &mut dyn FnMut(&FollowError),
 ) -> Result<(), FollowError> {
-    let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
-    let open = || {
-        let socket = UdpSocket::bind(any)?;
-        socket.set_nonblocking(true)?;
-        Ok(socket)
-    };
-    let socket = open().map_err(FollowError::Socket)?;
-    let descriptor = socket.as_raw_fd();
-    let mut readable = Readable::new([descriptor]).map_err(FollowError::Socket)?;
+    let mut line = Line::open(following.sealed).map_err(FollowError::Socket)?;
+    let mut readable = Readable::new([line.descriptor()]).map_err(FollowError::Socket)?;
     let mut last = String::new();
     // A fault that stays is told once, not with each BEAT.
     let mut tell = |error: &FollowError| {
@@ -109,15 +98,11 @@ pub fn follow_multicast<E: Engine + 'static>(
     };
     let mut follower: Option<Follower> = None;
     let mut view = View::new(following.switch, following.longest);
-    let mut buffer = vec![0; 65_536];
     let mut next = 0;
     loop {
         let now = boot_time_us();
         if now >= next {
             next = now + following.beat_us.max(LEAST_BEAT_US);
-            if let Some(Err(error)) = guard.as_mut().map(|guard| guard.look(now)) {
-                tell(&FollowError::Keys(error));
-            }
             let ended = follower
                 .as_ref()
                 .map_or(Vec::new(), |it| it.ended().to_vec());
@@ -137,26 +122,23 @@ pub fn follow_multicast<E: Engine + 'static>(
                     }
                     if let Some(follower) = &mut follower {
                         let beat = follower.beat(seen.standings, seen.held);
-                        for controller in &following.controllers {
-                            // One that is gone takes nothing: it hears the next one.
-                            let _ = send_datagram(guard.as_mut(), &socket, *controller, &beat);
+                        if line.send(remote, &following.controllers, beat) == Err(Gone) {
+                            return Ok(());
                         }
                     }
                 }
             }
         }
         readable.wait_until(next).map_err(FollowError::Socket)?;
-        let received = receive(&socket, &mut buffer).map_err(FollowError::Socket)?;
-        let known = received.filter(|(_, from)| following.controllers.contains(from));
-        let (Some((length, from)), Some(follower)) = (known, &mut follower) else {
+        let received = line.receive(remote, &following.controllers);
+        let message = match received.map_err(FollowError::Socket)? {
+            Ok(message) => message,
+            Err(Gone) => return Ok(()),
+        };
+        let (Some(message), Some(follower)) = (message, &mut follower) else {
             continue;
         };
-        let bytes = &buffer[..length];
-        let opened = open_datagram(guard.as_mut(), boot_time_us(), &socket, from, bytes);
-        let Some(received) = opened else {
-            continue;
-        };
-        let news = follower.handle_message(received.message);
+        let news = follower.handle_message(message);
         if news.is_empty() {
             continue;
         }

@@ -1,22 +1,23 @@
-//! The ports of a switch that pass messages of the replication protocol only sealed.
+//! The ports of a switch that pass messages of its protocols only sealed.
 
-use std::net::Ipv4Addr;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 use stateplane_switch::Port;
 
 use super::SealReport;
 use crate::sealing::{
-    Arrived, FrameCounters, Guard, KeysError, is_impostor, open_frame, seal_frame,
+    Arrived, FrameCounters, Guard, KeysError, Own, is_impostor, open_datagram, open_frame,
+    seal_frame, send_datagram,
 };
 
-/// Ports at which messages of the replication protocol and of the coordination service must be
-/// sealed, and the keys.
+/// Ports at which messages of the replication protocol, of the coordination service and of
+/// multicast must be sealed, and the keys.
 #[derive(Debug)]
 pub struct Sealing {
     guard: Guard,
     ports: Vec<Port>,
-    /// The switch's address in the coordination service.
-    own: Option<Ipv4Addr>,
+    own: Own,
     counters: FrameCounters,
     /// Frames to send back, as they are.
     answers: Vec<(Port, Vec<u8>)>,
@@ -28,7 +29,7 @@ impl Sealing {
         Sealing {
             guard,
             ports,
-            own: None,
+            own: Own::default(),
             counters: FrameCounters::default(),
             answers: Vec::new(),
         }
@@ -36,6 +37,19 @@ impl Sealing {
 
     /// Messages of the coordination service that go to `own`, or come from it, are sealed too.
     pub fn with_coordination(self, own: Option<Ipv4Addr>) -> Sealing {
+        let own = Own {
+            coordination: own,
+            ..self.own
+        };
+        Sealing { own, ..self }
+    }
+
+    /// Messages of multicast that go to `own`, or come from it, are sealed too.
+    pub fn with_multicast(self, own: Option<Ipv4Addr>) -> Sealing {
+        let own = Own {
+            multicast: own,
+            ..self.own
+        };
         Sealing { own, ..self }
     }
 
@@ -50,7 +64,7 @@ impl Sealing {
     /// Length of `frame`, which arrived by `port`, for the switch, its message opened if the port
     /// passes sealed ones only; `None` if the switch gets none.
     pub(super) fn open(&mut self, now: u64, port: Port, frame: &mut [u8]) -> Option<usize> {
-        if self.own.is_some_and(|own| is_impostor(own, frame)) {
+        if is_impostor(self.own, frame) {
             self.counters.own_source += 1;
             return None;
         }
@@ -63,6 +77,35 @@ impl Sealing {
             Arrived::Dropped => {}
         }
         None
+    }
+
+    /// Length of the message in `bytes`, which came from `from` at `now` to a socket of the switch's
+    /// process; `None` if there is none. That socket and the ports are one end: a peer hears both
+    /// under one number.
+    pub(super) fn open_datagram(
+        &mut self,
+        now: u64,
+        socket: &UdpSocket,
+        from: SocketAddrV4,
+        bytes: &[u8],
+    ) -> Option<usize> {
+        let received = open_datagram(Some(&mut self.guard), now, socket, from, bytes)?;
+        Some(received.message.len())
+    }
+
+    /// Sends `message` sealed by a socket of the switch's process. A message to an unknown peer is
+    /// counted and not sent.
+    ///
+    /// # Errors
+    ///
+    /// The system does not take it.
+    pub(super) fn send_datagram(
+        &mut self,
+        socket: &UdpSocket,
+        to: SocketAddrV4,
+        message: &[u8],
+    ) -> io::Result<()> {
+        send_datagram(Some(&mut self.guard), socket, to, message)
     }
 
     pub(super) fn has_answers(&self) -> bool {

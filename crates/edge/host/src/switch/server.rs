@@ -235,6 +235,11 @@ impl<E: Engine> SwitchServer<E> {
         self.switch.alone()
     }
 
+    /// Keys of the ports, if messages are sealed.
+    pub(super) fn sealing(&mut self) -> Option<&mut Sealing> {
+        self.sealing.as_mut()
+    }
+
     /// Contents of the program's tables and counters.
     pub fn program_report(&mut self) -> ProgramReport {
         self.switch.counted().program

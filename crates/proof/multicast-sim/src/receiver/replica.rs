@@ -4,8 +4,9 @@ use super::receiver_number;
 use crate::options::Rule;
 use crate::places::Places;
 use crate::scenario::Scenario;
-use crate::store::{operation_number, response, store_socket};
-use stateplane_history::multicast::{Final, MulticastEvent, Response};
+use crate::store::store_socket;
+use stateplane_apps::multicast_store::executed;
+use stateplane_history::multicast::MulticastEvent;
 use stateplane_multicast::FinalTime;
 use stateplane_multicast_store::{
     Message, Part, Replica, ReplicaConfig, Snapshot, Store, StoreConfig, Transmit, Verdict,
@@ -186,20 +187,9 @@ impl ReplicaPart {
         let Some(replica) = &mut self.replica else {
             return;
         };
-        while let Some(executed) = replica.poll_executed() {
-            let refused = response(&executed.outcome).is_none_or(|of| of == Response::Refused);
-            if !refused && executed.first == executed.at {
-                let command = &executed.command;
-                notes.push(MulticastEvent::Executed {
-                    node: receiver_number(self.receiver),
-                    group: self.config.store.shard,
-                    operation: operation_number(command.client, command.number),
-                    at: Final {
-                        time: executed.at.time,
-                        group: executed.at.group,
-                    },
-                });
-            }
+        let (node, shard) = (receiver_number(self.receiver), self.config.store.shard);
+        while let Some(of) = replica.poll_executed() {
+            notes.extend(executed(node, shard, &of));
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::{sender_number, session_of};
 use crate::places::Places;
 use crate::scenario::Scenario;
-use crate::store::{answered, called, operation_number, request, response, store_socket};
+use crate::store::store_socket;
+use stateplane_apps::multicast_store::{answered, called, operation_number, request, response};
 use stateplane_history::multicast::EventKind;
 use stateplane_multicast_store::{Client, ClientConfig, Operation};
 use std::collections::VecDeque;

@@ -3,21 +3,16 @@
 use super::ServiceArguments;
 use crate::exit::{CommandError, Failure};
 use crate::kv::system;
+use crate::store::refused as keys_refused;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use stateplane_host::clock::boot_time_us;
-use stateplane_host::multicast_sender::{MulticastSender, MulticastSenderConfig};
+use stateplane_host::multicast_store::{StoreClient, StoreClientConfig, StoreClientError};
 use stateplane_host::random::random_bits;
-use stateplane_multicast::{Event, SendError};
 use stateplane_multicast_store::{
-    Client, ClientConfig, Found, Key, MAX_KEY, MAX_KEYS, MAX_SHARDS, MAX_VALUE, Operation, Outcome,
-    Reason, Reply, Value,
+    Found, Key, MAX_KEY, MAX_KEYS, MAX_SHARDS, MAX_VALUE, Operation, Outcome, Reason, Reply, Value,
 };
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-
-/// µs for which a look at answers waits.
-const GLANCE_US: u64 = 1_000;
 
 /// Read and change records of the key-value store whose replicas are `stateplane multicast store`.
 ///
@@ -103,93 +98,26 @@ impl KvOperation {
     }
 }
 
-/// A client with its sender and the socket for answers.
-struct Session {
-    client: Client,
-    sender: MulticastSender,
-    socket: UdpSocket,
-    end: u64,
+/// The exit code and message that a client's error gives.
+fn failed(error: StoreClientError) -> CommandError {
+    match error {
+        StoreClientError::Keys(error) => keys_refused(error),
+        StoreClientError::NoGroup(_) | StoreClientError::Send(_) => {
+            CommandError::new(Failure::Input, error)
+        }
+        _ => CommandError::new(Failure::System, error),
+    }
 }
 
-impl Session {
-    fn open(service: &ServiceArguments, shards: u8) -> Result<Session, CommandError> {
-        if service.keys.is_some() {
-            let message = "replicas exchange no sealed messages: the store takes no --keys";
-            return Err(CommandError::new(Failure::Input, message));
+/// The answer of the operation that is under way, if it comes in time.
+fn reply(client: &mut StoreClient, end: u64) -> Result<Option<Reply>, CommandError> {
+    while boot_time_us() < end {
+        client.step(end).map_err(failed)?;
+        if let Some(reply) = client.poll_reply(0) {
+            return Ok(Some(reply));
         }
-        let timeout = service.timeout_us()?;
-        let end = boot_time_us() + timeout;
-        let config = MulticastSenderConfig {
-            address: service.address,
-            lanes: 2,
-            give_up_us: timeout,
-            ..MulticastSenderConfig::new(service.controller.clone())
-        };
-        let sender = MulticastSender::connect(config, None, end);
-        let sender = sender.map_err(|error| CommandError::new(Failure::System, error))?;
-        if sender.groups() & (1 << (shards - 1)) == 0 {
-            let message = format!("there are fewer groups than {shards} shards");
-            return Err(CommandError::new(Failure::Input, message));
-        }
-        let own = service.address.unwrap_or(Ipv4Addr::UNSPECIFIED);
-        let socket = UdpSocket::bind((own, 0)).map_err(system)?;
-        // The address from which the system sends to the controller is that for answers.
-        let probe = UdpSocket::bind((own, 0)).map_err(system)?;
-        let controllers = service.controller.iter().copied().map(SocketAddr::V4);
-        probe
-            .connect(controllers.collect::<Vec<_>>().as_slice())
-            .map_err(system)?;
-        let (SocketAddr::V4(bound), SocketAddr::V4(towards)) = (
-            socket.local_addr().map_err(system)?,
-            probe.local_addr().map_err(system)?,
-        ) else {
-            return Err(system(io::Error::from(io::ErrorKind::Unsupported)));
-        };
-        socket.set_nonblocking(true).map_err(system)?;
-        let config = ClientConfig {
-            client: random_bits().map_err(system)?,
-            shards,
-            reply: SocketAddrV4::new(*towards.ip(), bound.port()),
-            repeat_us: 100_000,
-            longest_repeat_us: 1_000_000,
-        };
-        Ok(Session {
-            client: Client::new(boot_time_us(), config),
-            sender,
-            socket,
-            end,
-        })
     }
-
-    /// The answer of the operation that is under way, if it comes in time.
-    fn reply(&mut self) -> Result<Option<Reply>, CommandError> {
-        let mut buffer = vec![0; 1 << 16];
-        while boot_time_us() < self.end {
-            self.client.handle_timeout(boot_time_us());
-            if let Some((groups, payload)) = self.client.poll_send() {
-                match self.sender.send(groups, payload) {
-                    Ok(_) => {}
-                    Err(SendError::NoLane) => self.client.handle_refusal(boot_time_us()),
-                    Err(error) => return Err(CommandError::new(Failure::Input, error)),
-                }
-            }
-            let until = boot_time_us() + GLANCE_US;
-            self.sender.step(until).map_err(system)?;
-            while let Some(event) = self.sender.poll_event() {
-                if matches!(event, Event::Refused { .. }) {
-                    self.client.handle_refusal(boot_time_us());
-                }
-            }
-            while let Ok(length) = self.socket.recv(&mut buffer) {
-                self.client.handle_datagram(&buffer[..length]);
-            }
-            if let Some(reply) = self.client.poll_reply() {
-                self.sender.handle_final(reply.at.time);
-                return Ok(Some(reply));
-            }
-        }
-        Ok(None)
-    }
+    Ok(None)
 }
 
 fn texts(values: &[Found]) -> Vec<Option<String>> {
@@ -264,17 +192,22 @@ fn show(json: bool, keys: &[&Key], reply: &Reply) -> Result<(), CommandError> {
 /// Runs the command.
 pub fn run(service: &ServiceArguments, arguments: &KvArguments) -> Result<(), CommandError> {
     let operation = arguments.operation.read()?;
-    let mut session = Session::open(service, arguments.shards)?;
-    if session.reply()?.is_none() {
-        let message = "no replica of each shard answers; nothing was changed";
-        return Err(CommandError::new(Failure::System, message));
-    }
-    let called = session.client.call(boot_time_us(), operation.clone());
+    let timeout = service.timeout_us()?;
+    let end = boot_time_us() + timeout;
+    let own = random_bits().map_err(system)?;
+    let config = StoreClientConfig {
+        address: service.address,
+        give_up_us: timeout,
+        ..StoreClientConfig::new(service.controller.clone(), arguments.shards, vec![own])
+    };
+    let client = StoreClient::connect(config, service.keys.as_deref(), end);
+    let mut client = client.map_err(failed)?;
+    let called = client.call(0, operation.clone());
     called.map_err(|error| CommandError::new(Failure::Input, error))?;
-    let Some(reply) = session.reply()? else {
+    let Some(reply) = reply(&mut client, end)? else {
         let message = "no replica answers; it is not known whether the change was made";
         return Err(CommandError::coded(Failure::Unknown, "unknown", message));
     };
-    session.sender.close(boot_time_us() + 1_000_000);
+    client.close(boot_time_us() + 1_000_000);
     show(service.json, &operation.keys(), &reply)
 }

@@ -26,11 +26,11 @@ pub enum FaultKind {
     Pause,
     /// The controller gets SIGKILL, and is started again.
     KillController,
-    /// A sender gets SIGKILL, and another takes its place.
+    /// A sender or a client of the store gets SIGKILL, and another takes its place.
     KillSender,
-    /// A receiver gets SIGKILL, and another joins in its place.
+    /// A receiver or a replica of the store gets SIGKILL, and another joins in its place.
     KillReceiver,
-    /// A receiver gets SIGSTOP, and SIGCONT.
+    /// A receiver or a replica of the store gets SIGSTOP, and SIGCONT.
     PauseReceiver,
     /// The fabric's port to a switch goes down.
     Cut,
@@ -100,7 +100,8 @@ pub struct Fault {
 
 /// Lets faults happen for `seconds`; each kind once before one comes again. All are over then. No
 /// switch loses its memory before every group has all its members again: a group whose majority
-/// forgets is lost.
+/// forgets is lost. No replica of the store is killed before all others have a state: a shard that
+/// nobody has is lost.
 ///
 /// # Errors
 /// `LAB006` to `LAB008` if a fault cannot be made or healed, or a group does not get its members
@@ -127,6 +128,9 @@ pub(super) fn run(
         let kind = kinds.swap_remove(random.place(kinds.len()));
         if kind.forgets() {
             service.wait_whole()?;
+        }
+        if kind == FaultKind::KillReceiver {
+            service.wait_ready()?;
         }
         let target = target(service, kind, random)?;
         let lasts = Duration::from_millis(random.between(100, 1200));

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Time in µs for which a host waits for the controller before it gives up.
-const PATIENCE_US: u64 = 30_000_000;
+pub(super) const PATIENCE_US: u64 = 30_000_000;
 /// Time in µs for which messages that are under way in the end are waited for.
-const DRAIN_US: u64 = 10_000_000;
+pub(super) const DRAIN_US: u64 = 10_000_000;
 /// Longest time in µs for which a host waits before it looks whether it is to stop.
-const LOOK_US: u64 = 5_000;
+pub(super) const LOOK_US: u64 = 5_000;
 /// Bytes of the shortest payload: the message's number.
 const SHORTEST: u64 = 8;
 /// Bytes of the longest payload.
@@ -88,24 +88,27 @@ fn message_of(payload: &[u8]) -> u64 {
 }
 
 /// Lines on the standard output.
-struct Lines {
-    out: io::BufWriter<io::Stdout>,
+pub(super) struct Lines {
+    pub(super) out: io::BufWriter<io::Stdout>,
 }
 
 impl Lines {
-    fn open() -> Self {
+    pub(super) fn open() -> Self {
         Self {
             out: io::BufWriter::new(io::stdout()),
         }
     }
 
-    fn tell(&mut self, at: u64, event: MulticastEvent) -> io::Result<()> {
-        let kind = EventKind::Of(event);
+    pub(super) fn tell(&mut self, at: u64, event: MulticastEvent) -> io::Result<()> {
+        self.write(at, EventKind::Of(event))
+    }
+
+    pub(super) fn write(&mut self, at: u64, kind: EventKind) -> io::Result<()> {
         writeln!(self.out, "{}", Event { at, kind })
     }
 }
 
-fn failed(reason: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+pub(super) fn failed(reason: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::other(reason)
 }
 
@@ -135,7 +138,7 @@ pub fn receiver(arguments: &ReceiverArguments) -> Result<(), LabError> {
     received.map_err(|reason| LabError::file("receiver", reason))
 }
 
-fn controllers(address: Ipv4Addr) -> Vec<SocketAddrV4> {
+pub(super) fn controllers(address: Ipv4Addr) -> Vec<SocketAddrV4> {
     vec![SocketAddrV4::new(address, PORT)]
 }
 

@@ -35,6 +35,7 @@ pub(super) fn last_node(events: &[Event]) -> Option<u32> {
             MulticastEvent::Joined { node, .. }
             | MulticastEvent::Left { node, .. }
             | MulticastEvent::Delivered { node, .. }
+            | MulticastEvent::Executed { node, .. }
             | MulticastEvent::Sent { node, .. },
         ) => Some(node),
         _ => None,
@@ -42,10 +43,14 @@ pub(super) fn last_node(events: &[Event]) -> Option<u32> {
 }
 
 /// Rank among events of one microsecond: those come first that make others right, and a message
-/// that is sent when another is complete counts as sent before.
+/// that is sent when another is complete counts as sent before, an operation that is called when
+/// another is answered as called before.
 fn rank(event: &Event) -> u8 {
-    let EventKind::Of(event) = &event.kind else {
-        return 4;
+    let event = match &event.kind {
+        EventKind::Of(event) => event,
+        EventKind::Call { .. } => return 1,
+        EventKind::Return { .. } => return 3,
+        _ => return 4,
     };
     match event {
         MulticastEvent::Joined { .. } => 0,

@@ -14,6 +14,10 @@ const MOST_SHOWN: usize = 12;
 /// Counts of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
+    /// Operations of the store that clients called.
+    pub called: usize,
+    /// Operations of the store that were answered.
+    pub answered: usize,
     /// Messages that senders sent.
     pub sent: usize,
     /// Messages that were complete.
@@ -24,12 +28,14 @@ pub struct Counts {
     pub delivered: usize,
     /// Senders and receivers that were killed.
     pub died: usize,
-    /// Receivers that were taken off their list.
+    /// Receivers that were taken off their list, and replicas that were too far behind.
     pub taken_off: usize,
     /// Times that a receiver joined.
     pub joined: usize,
     /// Most messages in the queue of a receiver.
     pub longest_queue: u64,
+    /// Longest time in ms from an operation to its answer.
+    pub longest_answer_ms: u64,
     /// Longest time in ms from a message to its completion.
     pub longest_ms: u64,
     /// Longest time in ms between two deliveries of a receiver.
@@ -42,10 +48,23 @@ impl Counts {
         let mut counts = Self::default();
         let mut sent = BTreeMap::new();
         let mut last = BTreeMap::new();
+        let mut called = BTreeMap::new();
         for event in &history.events {
             let of = match &event.kind {
                 EventKind::Died { .. } => {
                     counts.died += 1;
+                    continue;
+                }
+                EventKind::Call { operation, .. } => {
+                    counts.called += 1;
+                    called.insert(*operation, event.at);
+                    continue;
+                }
+                EventKind::Return { operation, .. } => {
+                    counts.answered += 1;
+                    let began = called.remove(operation).unwrap_or(event.at);
+                    let took = (event.at - began) / 1000;
+                    counts.longest_answer_ms = counts.longest_answer_ms.max(took);
                     continue;
                 }
                 EventKind::Of(of) => of,
@@ -83,6 +102,8 @@ impl Counts {
 
     /// Adds those of another run.
     pub fn add(&mut self, other: &Self) {
+        self.called += other.called;
+        self.answered += other.answered;
         self.sent += other.sent;
         self.completed += other.completed;
         self.refused += other.refused;
@@ -91,6 +112,7 @@ impl Counts {
         self.taken_off += other.taken_off;
         self.joined += other.joined;
         self.longest_queue = self.longest_queue.max(other.longest_queue);
+        self.longest_answer_ms = self.longest_answer_ms.max(other.longest_answer_ms);
         self.longest_ms = self.longest_ms.max(other.longest_ms);
         self.longest_gap_ms = self.longest_gap_ms.max(other.longest_gap_ms);
     }
@@ -98,6 +120,18 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.called > 0 {
+            writeln!(
+                f,
+                "  operations  {} called, {} answered, the slowest after {} ms",
+                self.called, self.answered, self.longest_answer_ms
+            )?;
+            return writeln!(
+                f,
+                "  hosts       {} killed, {} times joined, {} times begun anew",
+                self.died, self.joined, self.taken_off
+            );
+        }
         writeln!(
             f,
             "  messages    {} sent, {} complete, {} refused, {} deliveries",

@@ -1,7 +1,7 @@
 //! Many runs, one after the other.
 
 use super::report::{Counts, Touched, verdict};
-use super::{Options, run};
+use super::{Options, file_of, run};
 use crate::error::LabError;
 use serde::Serialize;
 use std::fmt;
@@ -14,13 +14,15 @@ pub struct SeriesReport {
     pub first_seed: u64,
     /// Runs, each with the seed after that of the run before.
     pub runs: u32,
-    /// Folder of the histories, `history-SEED.txt`.
+    /// Folder of the histories.
     pub directory: PathBuf,
+    /// Names of the histories, with `SEED` for the seed.
+    pub histories: String,
     /// Counts of all histories.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Messages of the run with the fewest.
-    pub fewest_sent: usize,
+    /// Messages, or operations of the store, of the run with the fewest.
+    pub fewest: usize,
     /// Faults of all runs.
     pub faults: usize,
     /// Frames that the faults concerned.
@@ -44,15 +46,15 @@ impl fmt::Display for SeriesReport {
         write!(f, "{}", self.counts)?;
         writeln!(
             f,
-            "  faults      {}; {} messages in the run with the fewest",
-            self.faults, self.fewest_sent
+            "  faults      {}; {} messages or operations in the run with the fewest",
+            self.faults, self.fewest
         )?;
         write!(f, "{}", self.touched)?;
         for (seed, violation) in &self.violations {
             writeln!(f, "  VIOLATION   seed {seed}: {violation}")?;
         }
         writeln!(f, "  verdict     {}", verdict(self.violations.len()))?;
-        let histories = self.directory.join("history-SEED.txt");
+        let histories = self.directory.join(&self.histories);
         writeln!(f, "  histories   {}", histories.display())
     }
 }
@@ -66,7 +68,8 @@ pub fn run_many(options: &Options, runs: u32) -> Result<SeriesReport, LabError> 
         first_seed: options.seed,
         runs,
         directory: options.directory.clone(),
-        fewest_sent: usize::MAX,
+        histories: file_of("SEED", options.load.store),
+        fewest: usize::MAX,
         ..SeriesReport::default()
     };
     for number in 0..u64::from(runs) {
@@ -76,7 +79,8 @@ pub fn run_many(options: &Options, runs: u32) -> Result<SeriesReport, LabError> 
         };
         let report = run(&options)?;
         series.counts.add(&report.counts);
-        series.fewest_sent = series.fewest_sent.min(report.counts.sent);
+        let asked = report.counts.sent + report.counts.called;
+        series.fewest = series.fewest.min(asked);
         series.faults += report.faults.len();
         series.touched.add(&report.touched);
         let violations = report.violations.into_iter();

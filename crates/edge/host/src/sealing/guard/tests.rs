@@ -115,6 +115,42 @@ fn a_peer_does_not_speak_from_the_address_of_another() {
     assert_eq!(b.wrong_address(), 1);
 }
 
+/// A switch of multicast speaks from two addresses under one number, and no other peer from either.
+#[test]
+fn a_peer_may_have_a_second_address() {
+    let (second, third) = (Ipv4Addr::new(10, 0, 1, 1), Ipv4Addr::new(10, 0, 0, 3));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("2.toml");
+    let named = format!("address = \"{A}\"");
+    let both = format!("{named}\ncontrol_address = \"{second}\"");
+    let first = text(2, 1, A, &keys(&[(1, 1)], 0)).replace(&named, &both);
+    let other = text(2, 3, third, &keys(&[(1, 3)], 0)).replace("id = 2\n", "");
+    write(&path, &(first.clone() + &other));
+    let mut pair = Pair::new();
+    pair.ends[1] = Guard::read(&path).unwrap();
+    assert!(pair.passes());
+    let [a, b] = &mut pair.ends;
+    let sealed = |a: &mut Guard| {
+        let trailer = a.seal(B, MESSAGE).unwrap();
+        [MESSAGE, &trailer].concat()
+    };
+    let message = Opened::Message {
+        from: 1,
+        length: MESSAGE.len(),
+    };
+    assert_eq!(b.open(0, second, &sealed(a)), message);
+    assert!(matches!(
+        b.open(0, third, &sealed(a)),
+        Opened::Refused { .. }
+    ));
+    assert_eq!(b.wrong_address(), 1);
+    assert!(b.seal(second, MESSAGE).is_some());
+    // It is no other peer's.
+    let twice = other.replace(&third.to_string(), &second.to_string());
+    write(&path, &(first + &twice));
+    assert_eq!(Guard::read(&path).unwrap_err().code(), "H306");
+}
+
 /// Nothing that a stranger sends costs more than the look at its address, or is answered.
 #[test]
 fn bytes_of_a_stranger_are_not_looked_into() {

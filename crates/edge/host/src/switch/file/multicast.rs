@@ -45,13 +45,15 @@ const BEAT_MS: u32 = 20;
 const LONGEST: u64 = 16;
 
 impl MulticastFile {
-    /// How the switch follows the controllers, if there are any.
-    pub fn following(&self) -> Option<Following> {
+    /// How the switch follows the controllers, if there are any; `sealed` says that messages are
+    /// sealed.
+    pub fn following(&self, sealed: bool) -> Option<Following> {
         (!self.controllers.is_empty()).then(|| Following {
             controllers: self.controllers.clone(),
             switch: self.switch,
             longest: self.longest.unwrap_or(LONGEST_PAYLOAD),
             beat_us: u64::from(self.beat_ms.unwrap_or(BEAT_MS)) * 1000,
+            sealed,
         })
     }
 
