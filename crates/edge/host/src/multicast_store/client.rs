@@ -174,7 +174,7 @@ impl StoreClient {
     /// The answer of a client's operation, once.
     pub fn poll_reply(&mut self, at: usize) -> Option<Reply> {
         let reply = self.clients.get_mut(at)?.poll_reply()?;
-        // What the host sends from here on is behind it.
+        // Messages that the host sends from here on are behind it.
         self.sender.handle_final(reply.at.time);
         Some(reply)
     }

@@ -43,7 +43,7 @@ fn a_state_passes_sealed_to_the_peer_alone() {
     let mut joins = exchange(other, own, Some(guard(2, 1, *own.ip())));
     let state = joins.join(store(), 5).unwrap().recv_timeout(PATIENCE);
     assert_eq!(state.unwrap().at().time, 7);
-    // Who has no key gets nothing, from the peer's address or another one.
+    // An end without keys gets nothing, from the peer's address or another one.
     for from in [*other.ip(), *stranger.ip()] {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
         let socket = socket.unwrap();

@@ -26,7 +26,7 @@ fn connected() -> [TcpStream; 2] {
     [asker, giver]
 }
 
-/// What the asker gets and whether the giver was content.
+/// The asker's bytes, and the giver's outcome.
 fn given(
     asker: &Mutex<Guard>,
     giver: &Mutex<Guard>,
@@ -82,7 +82,7 @@ fn another_key_is_refused_and_nothing_is_given() {
     let (fetched, gave) = given(&other, &giver, b"state", 5);
     assert!(fetched.is_err() && gave.is_err());
     assert_eq!(giver.lock().unwrap().counters().forged, 1);
-    // Who gives under another key gives nothing either.
+    // A giver under another key gives nothing either.
     let other = Mutex::new(guard_of(2, 1, LOCAL, "22"));
     let (fetched, gave) = given(&asker, &other, b"state", 5);
     assert!(fetched.is_err() && gave.is_err());
@@ -102,14 +102,42 @@ fn a_stranger_is_not_read() {
     let (fetched, gave) = given(&asker, &giver, b"state", 5);
     assert!(fetched.is_err());
     assert_eq!(gave.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    assert_eq!(giver.lock().unwrap().wrong_address(), 0);
+}
+
+/// An end that has the keys and says what is of another connection.
+#[test]
+fn another_connection_says_nothing_in_this_one() {
+    let [asker, giver] = ends();
+    let [mut asks, mut gives] = connected();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut end = End::new(&giver, &mut gives).unwrap();
+            // Until the asker has enough.
+            while let Ok(heard) = end.hear() {
+                let said = heard.map(|said| (said.kind, said.number ^ 1));
+                let answer = match said {
+                    Some((Kind::Ask, number)) => Said::new(Kind::Ready, number),
+                    Some((_, number)) => Said::new(Kind::Piece, number),
+                    None => continue,
+                };
+                if end.say(answer).is_err() {
+                    break;
+                }
+            }
+        });
+        let fetched = fetch_sealed(&asker, &mut asks, 5);
+        assert_eq!(fetched.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        drop(asks);
+    });
 }
 
 /// Passes what two ends say on; `change` may alter, repeat or leave out what the giver says.
-fn between(change: impl Fn(usize, Vec<u8>) -> Vec<Vec<u8>> + Send) -> io::Result<Vec<u8>> {
+fn between(mut change: impl FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send) -> io::Result<Vec<u8>> {
     let [asker, giver] = ends();
     let [mut asks, mut to_asker] = connected();
     let [mut to_giver, mut gives] = connected();
-    let bytes = vec![9; 2 * PIECE + 5];
+    let bytes = whole();
     std::thread::scope(|scope| {
         scope.spawn(move || give_sealed(&giver, &mut gives, || bytes));
         let mut from_asker = to_asker.try_clone().unwrap();
@@ -119,21 +147,13 @@ fn between(change: impl Fn(usize, Vec<u8>) -> Vec<Vec<u8>> + Send) -> io::Result
             _ = io::copy(&mut from_asker, &mut on);
         });
         scope.spawn(move || {
-            let mut count = 0;
             let mut length = [0; 4];
             while to_giver.read_exact(&mut length).is_ok() {
                 let mut frame = vec![0; u32::from_be_bytes(length) as usize];
                 if to_giver.read_exact(&mut frame).is_err() {
                     break;
                 }
-                // Answers pass: pieces and READY are counted.
-                let changed = if frame.len() == ANSWER_LENGTH {
-                    vec![frame]
-                } else {
-                    count += 1;
-                    change(count, frame)
-                };
-                for frame in changed {
+                for frame in change(frame) {
                     let length = (frame.len() as u32).to_be_bytes();
                     if to_asker.write_all(&[&length[..], &frame].concat()).is_err() {
                         break;
@@ -149,44 +169,58 @@ fn between(change: impl Fn(usize, Vec<u8>) -> Vec<Vec<u8>> + Send) -> io::Result
     })
 }
 
-/// Pieces that are altered, lost, repeated or cut on the way never make wrong bytes.
+/// Bytes of three pieces, of which the first two differ.
+fn whole() -> Vec<u8> {
+    [vec![1; PIECE], vec![2; PIECE], vec![3; 5]].concat()
+}
+
+/// True of a sealed piece that is not empty, and of nothing else that a giver says.
+fn is_piece(frame: &[u8]) -> bool {
+    frame.len() > HEAD + TRAILER_LENGTH
+}
+
+/// Pieces that are altered, lost, repeated, cut or come in another order never make wrong bytes.
 #[test]
 fn what_is_changed_on_the_way_is_refused() {
-    let whole = between(|_, frame| vec![frame]).unwrap();
-    assert_eq!(whole, vec![9; 2 * PIECE + 5]);
-    let length = |frame: &Vec<u8>| frame.len() > HEAD + TRAILER_LENGTH;
-    let altered = between(|_, mut frame| {
-        if length(&frame) {
+    assert_eq!(between(|frame| vec![frame]).unwrap(), whole());
+    let altered = between(|mut frame| {
+        if is_piece(&frame) {
             frame[HEAD] ^= 1;
         }
         vec![frame]
     });
-    let lost = between(|_, frame| {
-        let place = &frame[HEAD - 16..HEAD - 8];
-        if length(&frame) && place == [0; 8] {
-            vec![]
-        } else {
-            vec![frame]
+    let mut lost = false;
+    let lost = between(|frame| {
+        if is_piece(&frame) && !std::mem::replace(&mut lost, true) {
+            return vec![];
         }
+        vec![frame]
     });
-    let twice = between(|_, frame| {
-        if length(&frame) {
-            vec![frame.clone(), frame]
-        } else {
-            vec![frame]
-        }
+    let twice = between(|frame| match is_piece(&frame) {
+        true => vec![frame.clone(), frame],
+        false => vec![frame],
     });
-    let cut = between(|_, mut frame| {
-        if length(&frame) {
+    let cut = between(|mut frame| {
+        if is_piece(&frame) {
             frame.truncate(HEAD + 7);
         }
         vec![frame]
+    });
+    let mut first = None;
+    let swapped = between(|frame| match (is_piece(&frame), first.take()) {
+        (true, None) if frame[HEAD] == 1 => {
+            first = Some(frame);
+            vec![]
+        }
+        (_, Some(first)) => vec![frame, first],
+        _ => vec![frame],
     });
     for (name, fetched) in [
         ("altered", altered),
         ("lost", lost),
         ("twice", twice),
         ("cut", cut),
+        ("swapped", swapped),
     ] {
         assert!(fetched.is_err(), "{name}");
     }
