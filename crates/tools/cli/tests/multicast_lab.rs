@@ -5,41 +5,67 @@
 mod support;
 
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 use support::{Running, errors, missing, repository, stateplane};
 
+/// The report of a run of multicast with more `words`, to which no checker objects; its logs go to
+/// `folder`.
+fn run(folder: &Path, words: &[&str]) -> Value {
+    let topology = repository().join("lab/apps.toml");
+    let (topology, folder) = (topology.to_string_lossy(), folder.to_string_lossy());
+    let head = ["lab", "run", "multicast", "--json", "--seconds", "12"];
+    let files = ["--topology", &topology, "--logs", &folder];
+    let all = [&head[..], &["--arrives-ms", "20000"], &files, words].concat();
+    let output = Running::start(&mut stateplane(&all)).finish(Duration::from_secs(240));
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", errors(&output)));
+    assert_eq!(report["violations"], serde_json::json!([]), "{report}");
+    let faults = report["faults"].as_array().expect("faults");
+    // A switch takes seconds to start where others compile.
+    assert!(faults.len() >= 2, "{report}");
+    assert!(output.status.success(), "{report}");
+    report
+}
+
+fn count(report: &Value, name: &str) -> u64 {
+    report[name].as_u64().expect("a count")
+}
+
+/// Tools without which the lab does not run multicast.
+const TOOLS: [&str; 6] = ["ip", "tc", "ethtool", "bridge", "setpriv", "nft"];
+
 #[test]
 fn messages_have_one_order_while_everything_fails() {
-    if let Some(missing) = missing(&["ip", "tc", "ethtool", "bridge", "setpriv", "nft"]) {
+    if let Some(missing) = missing(&TOOLS) {
         eprintln!("not tried: {missing}");
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let topology = repository().join("lab/apps.toml");
-    let mut command = stateplane(&[
-        "lab",
-        "run",
-        "multicast",
-        "--json",
-        "--seconds",
-        "12",
-        "--arrives-ms",
-        "20000",
-        "--topology",
-        &topology.to_string_lossy(),
-        "--logs",
-        &folder.path().to_string_lossy(),
-    ]);
-    let output = Running::start(&mut command).finish(Duration::from_secs(240));
-    let report: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", errors(&output)));
-    assert_eq!(report["violations"], serde_json::json!([]), "{report}");
-    let count = |name: &str| report[name].as_u64().expect("a count");
-    assert!(count("completed") > 200, "{report}");
-    assert!(count("delivered") >= 3 * count("completed"), "{report}");
-    let faults = report["faults"].as_array().expect("faults");
-    // A switch takes seconds to start where others compile.
-    assert!(faults.len() >= 2, "{report}");
+    let report = run(folder.path(), &[]);
+    assert!(count(&report, "completed") > 200, "{report}");
+    let delivered = count(&report, "delivered");
+    assert!(delivered >= 3 * count(&report, "completed"), "{report}");
     assert!(folder.path().join("multicast/history-1.txt").exists());
-    assert!(output.status.success(), "{report}");
+}
+
+#[test]
+fn the_store_is_strictly_serializable_while_everything_fails() {
+    if let Some(missing) = missing(&TOOLS) {
+        eprintln!("not tried: {missing}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = run(folder.path(), &["--store"]);
+    assert!(count(&report, "answered") > 200, "{report}");
+    assert!(count(&report, "answered") <= count(&report, "called"), "{report}");
+    let history = fs::read_to_string(folder.path().join("multicast/store-1.txt"));
+    let history = history.expect("a history");
+    for word in ["get", "put", "swap", "move", "read"] {
+        assert!(history.contains(&format!("request={word}")), "{word}");
+    }
+    let executed = history.lines().filter(|line| line.contains(" executed "));
+    // Three replicas execute each operation.
+    assert!(executed.count() as u64 > 2 * count(&report, "answered"), "{report}");
 }

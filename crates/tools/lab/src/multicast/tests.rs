@@ -105,3 +105,51 @@ fn the_status_of_the_controller_is_read() {
     });
     assert!(view(&said.to_string()).is_some_and(|view| view.settled));
 }
+
+const CLIENT: &str = "10 call node=4000 operation=1 request=put key=k0 value=v1
+25 return node=4000 operation=1 outcome=done
+30 call node=4000 operation=2 request=get key=k0
+31 return node=4000 operation=2 outcome=values values=v1
+";
+const REPLICA: &str = "5 joined node=5000 group=0 after=0
+# listed
+# ready
+10 executed node=5000 group=0 operation=1 at=7:0
+31 executed node=5000 group=0 operation=2 at=9:0
+";
+
+/// An operation counts as executed behind its call and before its answer, in one microsecond too.
+#[test]
+fn lines_of_replicas_and_clients_are_one_history() {
+    let history = read(&[REPLICA, CLIENT]);
+    assert_eq!(violations(&history), [""; 0]);
+    let counts = Counts::of(&history);
+    assert_eq!((counts.called, counts.answered), (2, 2));
+    assert_eq!((counts.joined, counts.sent), (1, 0));
+    assert!(counts.to_string().contains("2 called, 2 answered"));
+    let lines: Vec<String> = history.events.iter().map(ToString::to_string).collect();
+    let at = |word: &str| lines.iter().position(|line| line.contains(word));
+    assert!(at("10 call") < at("10 executed") && at("31 executed") < at("31 return"));
+    assert_eq!(last_node(&events(REPLICA).unwrap()), Some(5000));
+}
+
+#[test]
+fn wrong_answers_and_missing_ones_are_violations() {
+    let names = |client: &str, replica: &str| {
+        let found = violations(&read(&[replica, client]));
+        let names = checkers::NAMES.into_iter();
+        let named = names.filter(|name| found.iter().any(|it| it.contains(name)));
+        named.collect::<Vec<_>>()
+    };
+    let wrong = CLIENT.replace("values=v1", "values=v2");
+    assert_eq!(names(&wrong, REPLICA), [checkers::SERIAL]);
+    let silent = CLIENT.replace("31 return", "# 31 return");
+    assert_eq!(names(&silent, REPLICA), [checkers::ENDS]);
+    // The get, which was called when the put was answered, does not see it.
+    let early = "5 joined node=5000 group=0 after=0
+30 executed node=5000 group=0 operation=2 at=6:0
+30 executed node=5000 group=0 operation=1 at=7:0
+";
+    let missing = CLIENT.replace("values=v1", "values=-");
+    assert_eq!(names(&missing, early), [checkers::STRICT]);
+}
