@@ -59,7 +59,10 @@ fn the_store_is_strictly_serializable_while_everything_fails() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = run(folder.path(), &["--store"]);
     assert!(count(&report, "answered") > 200, "{report}");
-    assert!(count(&report, "answered") <= count(&report, "called"), "{report}");
+    assert!(
+        count(&report, "answered") <= count(&report, "called"),
+        "{report}"
+    );
     let history = fs::read_to_string(folder.path().join("multicast/store-1.txt"));
     let history = history.expect("a history");
     for word in ["get", "put", "swap", "move", "read"] {
@@ -67,5 +70,8 @@ fn the_store_is_strictly_serializable_while_everything_fails() {
     }
     let executed = history.lines().filter(|line| line.contains(" executed "));
     // Three replicas execute each operation.
-    assert!(executed.count() as u64 > 2 * count(&report, "answered"), "{report}");
+    assert!(
+        executed.count() as u64 > 2 * count(&report, "answered"),
+        "{report}"
+    );
 }

@@ -56,7 +56,10 @@ fn write_keys(path: &Path, own: u32, mark: u8) {
         let (a, b) = (own.min(peer), own.max(peer));
         let rest: String = (3..32).map(|byte| format!("{byte:02x}")).collect();
         let key = format!("{a:02x}{b:02x}{mark:02x}{rest}");
-        _ = write!(text, "\n[[peer]]\nid = {peer}\naddress = \"10.30.0.{peer}\"\n");
+        _ = write!(
+            text,
+            "\n[[peer]]\nid = {peer}\naddress = \"10.30.0.{peer}\"\n"
+        );
         if own == OF_CONTROLLER && peer <= SWITCHES.len() as u32 {
             _ = writeln!(text, "control_address = \"10.30.1.{peer}\"");
         }
@@ -85,7 +88,9 @@ impl Network {
             process.command.push("--keys".to_owned());
             process.command.push(keys.display().to_string());
             if number != OF_CONTROLLER {
-                process.command.extend(["--sealed-port", "0"].map(str::to_owned));
+                process
+                    .command
+                    .extend(["--sealed-port", "0"].map(str::to_owned));
             }
         }
         let setting = Setting {
@@ -109,7 +114,9 @@ impl Network {
     /// The command's words, with a file of keys if there is one.
     fn words(&self, keys: Option<&Path>, timeout: &str, words: &[&str]) -> Vec<String> {
         let head = [env!("CARGO_BIN_EXE_stateplane"), "multicast"];
-        let head = head.iter().chain(&["--controller", CONTROLLER, "--timeout", timeout]);
+        let head = head
+            .iter()
+            .chain(&["--controller", CONTROLLER, "--timeout", timeout]);
         let keys = keys.map(|keys| keys.to_str().expect("a path of letters"));
         let keys = keys.iter().flat_map(|keys| ["--keys", *keys]);
         let words = head.copied().chain(keys).chain(words.iter().copied());
@@ -157,7 +164,11 @@ impl Network {
     /// A replica of the store that is ready.
     fn replica(&self, node: &str, shard: &str, empty: bool) -> Process {
         let mut words = vec!["store", "--shards", "2", "--shard", shard];
-        let peers = [("h1", "0=10.30.0.11"), ("h2", "0=10.30.0.12"), ("h4", "1=10.30.0.14")];
+        let peers = [
+            ("h1", "0=10.30.0.11"),
+            ("h2", "0=10.30.0.12"),
+            ("h4", "1=10.30.0.14"),
+        ];
         for (_, peer) in peers.iter().filter(|(peer, _)| *peer != node) {
             words.extend(["--peer", peer]);
         }
@@ -174,7 +185,10 @@ impl Network {
         let words = [&["kv", "--shards", "2"], operation].concat();
         let mut process = self.spawn("w1", "kv", &self.sealed("w1", &words));
         let code = ended(&mut process);
-        (code, fs::read_to_string(process.output()).expect("an output"))
+        (
+            code,
+            fs::read_to_string(process.output()).expect("an output"),
+        )
     }
 
     /// Runs a script in a node's namespace.
@@ -215,7 +229,9 @@ fn lines(receiver: &Process) -> Vec<String> {
 /// Counts of a switch, which ends.
 fn counts(network: &mut Network, switch: &str) -> Value {
     let process = network.lab.process(switch).expect("a switch");
-    process.signal("INT").unwrap_or_else(|error| panic!("{error}"));
+    process
+        .signal("INT")
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ended(process), 0);
     let log = fs::read_to_string(process.log()).expect("a log");
     let report = log.lines().rfind(|line| line.starts_with('{'));
@@ -231,7 +247,10 @@ fn sealed_messages_alone_are_taken_by_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut network = Network::up(folder.path());
     let receivers = [network.receiver("h3", "0"), network.receiver("h6", "1")];
-    let _shards = [network.replica("h1", "0", true), network.replica("h4", "1", true)];
+    let _shards = [
+        network.replica("h1", "0", true),
+        network.replica("h4", "1", true),
+    ];
     network.send("first", 50);
     assert_eq!(network.kv(&["put", "lamp", "on"]).0, 0);
     assert_eq!(network.kv(&["move", "lamp", "attic/lamp"]).0, 0);
@@ -241,10 +260,21 @@ fn sealed_messages_alone_are_taken_by_all() {
     // A host that has no keys, or others, is not heard.
     let other = folder.path().join("other.toml");
     write_keys(&other, 17, 2);
-    for (node, keys) in [("w2", None), ("w2", Some(other.as_path())), ("w1", Some(&other))] {
-        for words in [&["send", "--groups", "0"][..], &["kv", "--shards", "2", "get", "lamp"]] {
+    for (node, keys) in [
+        ("w2", None),
+        ("w2", Some(other.as_path())),
+        ("w1", Some(&other)),
+    ] {
+        for words in [
+            &["send", "--groups", "0"][..],
+            &["kv", "--shards", "2", "get", "lamp"],
+        ] {
             let words = network.words(keys, "0.5", words);
-            assert_eq!(ended(&mut network.spawn(node, "stranger", &words)), 4, "{words:?}");
+            assert_eq!(
+                ended(&mut network.spawn(node, "stranger", &words)),
+                4,
+                "{words:?}"
+            );
         }
     }
     // Strangers send to switches, controller, receivers and replicas: a PREPARE of a late epoch, a
@@ -252,10 +282,19 @@ fn sealed_messages_alone_are_taken_by_all() {
     let prepare = r"\x01\x11\x00\x00\x00\x00\x00\x00\x7f\xff\xff\xff\x00\x00\x00\x01";
     let rest = r"\x00".repeat(56);
     let mut script = String::new();
-    let targets = (1..=4).map(|switch| (switch, 4799)).chain([(13, 4799), (20, 4795), (11, 4801)]);
+    let targets = (1..=4)
+        .map(|switch| (switch, 4799))
+        .chain([(13, 4799), (20, 4795), (11, 4801)]);
     for (host, port) in targets {
-        for bytes in [format!("{prepare}{rest}"), prepare.to_owned(), "letters".repeat(30)] {
-            _ = writeln!(script, "printf '{bytes}' > /dev/udp/10.30.0.{host}/{port} || true");
+        for bytes in [
+            format!("{prepare}{rest}"),
+            prepare.to_owned(),
+            "letters".repeat(30),
+        ] {
+            _ = writeln!(
+                script,
+                "printf '{bytes}' > /dev/udp/10.30.0.{host}/{port} || true"
+            );
         }
     }
     network.run("w2", &script);
@@ -265,8 +304,13 @@ fn sealed_messages_alone_are_taken_by_all() {
 
     let before = network.status();
     network.send("second", 50);
-    assert_eq!(network.kv(&["read", "lamp", "attic/lamp"]), (0, "lamp\nattic/lamp\ton\n".into()));
-    wait_for("all lines", || receivers.iter().all(|it| lines(it).len() >= 100));
+    assert_eq!(
+        network.kv(&["read", "lamp", "attic/lamp"]),
+        (0, "lamp\nattic/lamp\ton\n".into())
+    );
+    wait_for("all lines", || {
+        receivers.iter().all(|it| lines(it).len() >= 100)
+    });
     assert_eq!(lines(&receivers[0]).len(), 100);
     assert_eq!(lines(&receivers[0]), lines(&receivers[1]));
     // Nobody's PREPARE moved an epoch.
@@ -283,7 +327,10 @@ fn sealed_messages_alone_are_taken_by_all() {
     for seals in &all {
         let count = |name: &str| seals[name].as_u64().expect("a count");
         assert!(count("opened") > 0 && count("sealed") > 0, "{seals}");
-        assert!(count("not_sealed") + count("truncated") + count("wrong_address") >= 3, "{seals}");
+        assert!(
+            count("not_sealed") + count("truncated") + count("wrong_address") >= 3,
+            "{seals}"
+        );
         assert!(count("lives") > 0, "{seals}");
     }
     let replayed = |seals: &Value| seals["replayed"].as_u64().unwrap_or(0);
