@@ -16,7 +16,7 @@ fn run(folder: &Path, words: &[&str]) -> Value {
     let topology = repository().join("lab/apps.toml");
     let (topology, folder) = (topology.to_string_lossy(), folder.to_string_lossy());
     let head = ["lab", "run", "multicast", "--json", "--seconds", "12"];
-    let files = ["--topology", &topology, "--logs", &folder];
+    let files: [&str; 4] = ["--topology", &topology, "--logs", &folder];
     let all = [&head[..], &["--arrives-ms", "20000"], &files, words].concat();
     let output = Running::start(&mut stateplane(&all)).finish(Duration::from_secs(240));
     let report: Value = serde_json::from_slice(&output.stdout)

@@ -138,7 +138,8 @@ fn wrong_answers_and_missing_ones_are_violations() {
     let names = |client: &str, replica: &str| {
         let found = violations(&read(&[replica, client]));
         let names = checkers::NAMES.into_iter();
-        let named = names.filter(|name| found.iter().any(|it| it.contains(name)));
+        let named =
+            names.filter(|name| found.iter().any(|it| it.starts_with(&format!("{name}: "))));
         named.collect::<Vec<_>>()
     };
     let wrong = CLIENT.replace("values=v1", "values=v2");
