@@ -125,9 +125,10 @@ impl Running {
     ) -> io::Result<Receiver<Snapshot>> {
         let (sender, joined) = mpsc::channel();
         self.spawn(move |exchange| {
-            let state = exchange.find(config, after);
-            // A replica that has ended takes none.
-            let _ = state.map(|state| sender.send(state));
+            if let Some(state) = exchange.find(config, after) {
+                // A replica that has ended takes none.
+                let _ = sender.send(state);
+            }
         })?;
         Ok(joined)
     }
