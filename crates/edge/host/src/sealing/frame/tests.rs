@@ -178,9 +178,12 @@ proptest! {
     }
 }
 
+/// The addresses of a switch that has one in a service.
+type OwnAt = fn(Ipv4Addr) -> Own;
+
 /// Services whose messages are sealed at their two ends: the port, and the addresses of a switch that
 /// has one there.
-const SERVICES: [(u16, fn(Ipv4Addr) -> Own); 2] = [
+const SERVICES: [(u16, OwnAt); 2] = [
     (coordination::PORT, |own| Own {
         coordination: Some(own),
         ..NOBODY

@@ -196,9 +196,9 @@ fn what_is_changed_on_the_way_is_refused() {
         }
         vec![frame]
     });
-    let twice = between(|frame| match is_piece(&frame) {
-        true => vec![frame.clone(), frame],
-        false => vec![frame],
+    let twice = between(|frame| {
+        let times = 1 + usize::from(is_piece(&frame));
+        vec![frame; times]
     });
     let cut = between(|mut frame| {
         if is_piece(&frame) {

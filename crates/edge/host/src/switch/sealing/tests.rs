@@ -7,8 +7,11 @@ use crate::sealing::frames::{A, B, guard, message};
 const SEALED: Port = 2;
 const OPEN: Port = 1;
 
+/// Gives a switch its address in a service.
+type PutAddress = fn(Sealing, Option<Ipv4Addr>) -> Sealing;
+
 /// Services of a switch, and how the switch gets its address there.
-const SERVICES: [(u16, fn(Sealing, Option<Ipv4Addr>) -> Sealing); 2] = [
+const SERVICES: [(u16, PutAddress); 2] = [
     (coordination::PORT, Sealing::with_coordination),
     (multicast::PORT, Sealing::with_multicast),
 ];
