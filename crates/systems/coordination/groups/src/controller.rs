@@ -73,10 +73,9 @@ pub struct ControllerCounters {
 #[derive(Debug, Clone)]
 struct Group {
     config: GroupConfig,
-    /// True if the configuration is stored; only then it takes effect.
-    stored: bool,
-    /// The last configuration that took effect, which clients learn: replies of an earlier one than
-    /// they know are outdated to them (rule 10), and one that is not stored may never come.
+    /// The last configuration that was stored, and so took effect. Clients learn it: replies of an
+    /// earlier one than they know are outdated to them (rule 10), and one that is not stored may
+    /// never come.
     shown: Option<GroupConfig>,
     /// Switches, by number and incarnation, that follow this configuration.
     confirmed: BTreeSet<(u32, u32)>,
@@ -271,7 +270,7 @@ impl Controller {
         self.ask_unfounded(now);
         self.note_lacking(now);
         let late = self.groups.iter();
-        let late = late.filter(|(_, group)| group.stored && group.resend_at <= now);
+        let late = late.filter(|(_, group)| group.is_stored() && group.resend_at <= now);
         let late: Vec<u16> = late.map(|(number, _)| *number).collect();
         for number in late {
             self.send_configs(now, number, true);
@@ -282,7 +281,7 @@ impl Controller {
     /// When [`Controller::handle_timeout`] has something to do next, in µs.
     pub fn poll_timeout(&self) -> u64 {
         let death = self.servers.next_death(self.settings.detection);
-        let groups = self.groups.values().filter(|group| group.stored);
+        let groups = self.groups.values().filter(|group| group.is_stored());
         let resend = groups.map(|group| group.resend_at).min();
         let asks = self.unfounded.values().map(|group| group.resend_at).min();
         let own = [death, resend, asks].into_iter().flatten();
@@ -318,7 +317,8 @@ impl Controller {
 
     fn config_stored(&mut self, now: u64, config: &GroupConfig) -> bool {
         let group = self.groups.get_mut(&config.group);
-        let Some(group) = group.filter(|group| group.config == *config && !group.stored) else {
+        let Some(group) = group.filter(|group| group.config == *config && !group.is_stored())
+        else {
             return false;
         };
         group.take_effect(now);
@@ -387,7 +387,6 @@ impl Group {
     fn new(config: GroupConfig, now: u64) -> Group {
         Group {
             config,
-            stored: false,
             shown: None,
             confirmed: BTreeSet::new(),
             former: BTreeSet::new(),
@@ -404,9 +403,14 @@ impl Group {
         }
     }
 
+    /// True if the configuration is stored; only then it takes effect.
+    fn is_stored(&self) -> bool {
+        let shown = self.shown.as_ref();
+        shown.is_some_and(|shown| shown.epoch == self.config.epoch)
+    }
+
     /// The configuration is stored.
     fn take_effect(&mut self, now: u64) {
-        self.stored = true;
         self.since = now;
         self.shown = Some(self.config.clone());
     }

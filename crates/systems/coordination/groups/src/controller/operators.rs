@@ -91,7 +91,7 @@ impl Controller {
         }
         let group = self.groups.get(&number);
         let seen = self.seen.get(&number).copied().unwrap_or_default();
-        if group.is_some_and(|group| !group.stored) {
+        if group.is_some_and(|group| !group.is_stored()) {
             return Err(RefoundError::NotNow(number));
         }
         let known = group.map(|group| &group.config);
@@ -201,7 +201,7 @@ impl Controller {
             && self.groups.iter().all(|(number, group)| {
                 let wanted = self.wanted(*number);
                 let mut members = group.config.members.iter();
-                group.stored
+                group.is_stored()
                     && group.config.joining.is_none()
                     && group.needs().next().is_none()
                     && group.config.members.len() == wanted.len()

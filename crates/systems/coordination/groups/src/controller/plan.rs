@@ -98,7 +98,7 @@ impl Controller {
         let Some(group) = self.groups.get(&group) else {
             return;
         };
-        let joins = group.stored && group.config.joining.is_some() && !group.joined;
+        let joins = group.is_stored() && group.config.joining.is_some() && !group.joined;
         let timeout = joins.then(|| group.since.saturating_add(self.settings.join_timeout));
         let times = group.shunned.values().copied().chain(timeout);
         if let Some(next) = times.filter(|time| *time > now).min() {
@@ -128,7 +128,7 @@ impl Controller {
                 continue;
             };
             // One at a time: the one before must be in effect.
-            if !group.stored {
+            if !group.is_stored() {
                 continue;
             }
             group.shunned.retain(|_, until| *until > now);

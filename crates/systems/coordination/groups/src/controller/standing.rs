@@ -116,7 +116,7 @@ impl Controller {
         self.watch_at = now.saturating_add(self.settings.standstill / 4);
         let mut asked = Vec::new();
         for group in self.groups.values() {
-            if group.stored && group.config.members.len() > 1 {
+            if group.is_stored() && group.config.members.len() > 1 {
                 let members = group.config.members.iter();
                 let alive =
                     members.filter(|it| self.servers.is_alive(it) && group.is_confirmed(it));

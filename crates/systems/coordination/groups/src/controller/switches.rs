@@ -108,7 +108,10 @@ impl Controller {
             self.is_ahead(switch, message);
             return;
         }
-        if message.epoch < epoch || !group.stored || message.generation != group.config.generation {
+        if message.epoch < epoch
+            || !group.is_stored()
+            || message.generation != group.config.generation
+        {
             return;
         }
         let is_named = group
