@@ -169,10 +169,12 @@ impl System {
             }
         }
         let mut changes = Changes::new();
-        let mut down = BTreeSet::new();
+        let (mut lost, mut back) = (Vec::new(), Vec::new());
         for (chain, members, lives) in chains {
-            if !lives {
-                down.insert(chain);
+            if lives && self.down.remove(&chain) {
+                back.push(chain);
+            } else if !lives && self.down.insert(chain) {
+                lost.push(chain);
             }
             let before = self.chains.insert(chain, members.clone());
             let before = before.unwrap_or_default();
@@ -197,18 +199,15 @@ impl System {
                 );
             }
         }
-        let lost: Vec<_> = down.difference(&self.down).collect();
         if !lost.is_empty() {
             tracing::error!(
                 ?lost,
                 "{names} are down: none of their members lives, and members that begin anew are empty"
             );
         }
-        let back: Vec<_> = self.down.difference(&down).collect();
         if !back.is_empty() {
             tracing::info!(?back, "{names} that were down have a member that lives");
         }
-        self.down = down;
         if settled && !std::mem::replace(&mut self.settled, settled) {
             tracing::info!("every one of the {names} is as those alive allow");
         }
