@@ -112,7 +112,7 @@ pub fn run(options: &Options) -> Result<Report, LabError> {
 
 /// Everything that is known of a run when it is over.
 struct Finished {
-    /// What the workers wrote.
+    /// Lines that the workers wrote.
     lines: Vec<Line>,
     /// Their history.
     history: History,

@@ -280,8 +280,7 @@ impl Service {
 
     /// Address of a host.
     fn address(&self, node: &str) -> Result<Ipv4Addr, LabError> {
-        let mut ends = self.lab.topology().ends_of(node);
-        let address = ends.find_map(|(_, end)| Some(end.address?.address));
+        let address = self.lab.topology().address_of(node);
         address.ok_or_else(|| LabError::Options(format!("{node} has no address")))
     }
 

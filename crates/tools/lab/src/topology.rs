@@ -248,6 +248,12 @@ impl Topology {
         self.ends().filter(move |(_, end)| end.node == node)
     }
 
+    /// The first address of a node; `None` if it has none.
+    pub fn address_of(&self, node: &str) -> Option<Ipv4Addr> {
+        let mut ends = self.ends_of(node);
+        ends.find_map(|(_, end)| Some(end.address?.address))
+    }
+
     /// The ends with an address that `end` reaches without a router, itself not
     /// among them.
     pub fn neighbours(&self, end: &End) -> Vec<&End> {

@@ -151,9 +151,8 @@ pub fn run(
 
 /// Waits until no group loses its last whole member with a switch; false if that lasts until `end`.
 fn wait_expendable(lab: &Lab, target: &str, end: Instant) -> Result<bool, LabError> {
-    let own = lab.topology().ends_of(target).next();
-    let address = own.and_then(|(_, end)| end.address);
-    let address = address.map_or_else(String::new, |own| own.address.to_string());
+    let address = lab.topology().address_of(target);
+    let address = address.map_or_else(String::new, |address| address.to_string());
     while Instant::now() < end {
         match operate(lab, &["can-stop", &address]) {
             Ok(_) => return Ok(true),

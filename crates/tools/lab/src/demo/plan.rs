@@ -18,10 +18,8 @@ const NEW_EXCHANGES: u32 = 10;
 
 /// The address of a node.
 pub(super) fn address(topology: &Topology, node: &str) -> Ipv4Addr {
-    topology
-        .ends_of(node)
-        .find_map(|(_, end)| end.address)
-        .map_or(Ipv4Addr::UNSPECIFIED, |prefix| prefix.address)
+    let address = topology.address_of(node);
+    address.unwrap_or(Ipv4Addr::UNSPECIFIED)
 }
 
 /// The switches' ends to which the chooser's routes lead.

@@ -44,9 +44,8 @@ impl Talk {
         server.wait_for_line("ready")?;
         let address = lab
             .topology()
-            .ends_of(from)
-            .find_map(|(_, end)| end.address)
-            .map_or(Ipv4Addr::UNSPECIFIED, |prefix| prefix.address);
+            .address_of(from)
+            .unwrap_or(Ipv4Addr::UNSPECIFIED);
         let path = lab.directory().join("tcp-plan.json");
         let text = serde_json::to_string(&plan(sessions, address)).map_err(std::io::Error::other);
         text.and_then(|text| std::fs::write(&path, text))
