@@ -55,9 +55,12 @@ impl Own {
             (coordination::PORT, self.coordination),
             (multicast::PORT, self.multicast),
         ];
-        udp_ports(frame).is_some_and(|ports| {
-            let own = |(port, own)| ports.contains(&port) && own == Some(address(frame, at));
-            services.into_iter().any(own)
+        // Most switches have a part in none of them, and look at no frame for it.
+        services.into_iter().any(|(port, own)| {
+            own.is_some_and(|own| {
+                let ports = udp_ports(frame);
+                ports.is_some_and(|ports| ports.contains(&port)) && address(frame, at) == own
+            })
         })
     }
 
