@@ -14,9 +14,7 @@ mod tests;
 
 pub use client::{StoreClient, StoreClientConfig, StoreClientError};
 pub use replica::{StoreReplica, StoreReplicaConfig, StoreReplicaError};
-
-/// Port of replicas, of UDP for messages and of TCP for states, unless another is given.
-pub const STORE_PORT: u16 = 4801;
+pub use stateplane_multicast_store::STORE_PORT;
 
 /// Least bytes of a message that is sealed: shorter ones are not answered while they prove nothing.
 const LEAST: usize = ANSWER_LENGTH - TRAILER_LENGTH;

@@ -24,7 +24,6 @@ mod scenario;
 mod sender;
 mod shrink;
 mod simulator;
-mod store;
 mod world;
 
 pub use options::{Options, PROGRAM, Rule};

@@ -2,6 +2,7 @@
 
 use crate::scenario::Scenario;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use stateplane_multicast_store::STORE_PORT;
 use stateplane_wire::multicast;
 use stateplane_world::{NodePort, NodeSpec, Topology};
 
@@ -143,6 +144,11 @@ impl Places {
         }
         topology
     }
+}
+
+/// Socket of a replica or a client of the store at a host.
+pub(crate) fn store_socket(host: Ipv4Addr) -> SocketAddrV4 {
+    SocketAddrV4::new(host, STORE_PORT)
 }
 
 /// The port of a node that faces the network.

@@ -6,7 +6,7 @@ use stateplane_multicast::FinalTime;
 use stateplane_multicast_store::{Message, Replica, ReplicaConfig, StoreConfig};
 
 use super::exchange::Running;
-use super::{LEAST, LENGTH, padded, unpadded};
+use super::{LEAST, LENGTH, STORE_PORT, padded, unpadded};
 use crate::sealing::Guard;
 use crate::sealing::frames::guard;
 
@@ -16,7 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Loopback addresses that no other test has, by their last byte.
 fn address(last: u8) -> SocketAddrV4 {
     let pid = std::process::id().to_be_bytes();
-    SocketAddrV4::new(Ipv4Addr::new(127, 60 + pid[2] % 40, pid[3], last), 4801)
+    SocketAddrV4::new(
+        Ipv4Addr::new(127, 60 + pid[2] % 40, pid[3], last),
+        STORE_PORT,
+    )
 }
 
 fn store() -> StoreConfig {

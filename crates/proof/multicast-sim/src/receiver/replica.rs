@@ -2,9 +2,8 @@
 
 use super::receiver_number;
 use crate::options::Rule;
-use crate::places::Places;
+use crate::places::{Places, store_socket};
 use crate::scenario::Scenario;
-use crate::store::store_socket;
 use stateplane_apps::multicast_store::executed;
 use stateplane_history::multicast::MulticastEvent;
 use stateplane_multicast::FinalTime;

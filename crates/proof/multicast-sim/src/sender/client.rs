@@ -1,9 +1,8 @@
 //! The client of the store at a sender.
 
 use super::{sender_number, session_of};
-use crate::places::Places;
+use crate::places::{Places, store_socket};
 use crate::scenario::Scenario;
-use crate::store::store_socket;
 use stateplane_apps::multicast_store::{answered, called, operation_number, request, response};
 use stateplane_history::multicast::EventKind;
 use stateplane_multicast_store::{Client, ClientConfig, Operation};

@@ -21,6 +21,9 @@ mod snapshot;
 mod store;
 mod table;
 
+/// Port of replicas, of UDP for messages and of TCP for states, unless another is given.
+pub const STORE_PORT: u16 = 4801;
+
 pub use client::{Busy, Client, ClientConfig, Reply};
 pub use message::{
     Command, Found, Key, MAX_KEY, MAX_KEYS, MAX_VALUE, Message, Operation, Outcome, Part, Reason,
