@@ -26,6 +26,8 @@ const CLOSE: u32 = 300;
 const RESET: u32 = 30;
 /// Packets without an answer after which a host inside gives up.
 const PATIENCE: u32 = 12;
+/// Packets that may be sent while one is under way from a host outside to the NAT.
+const UNDER_WAY: u64 = 200;
 /// Ports inside that one place uses in turn, so that a connection's is another one than those of
 /// the connections before it.
 const GENERATIONS: u16 = 100;
@@ -57,6 +59,16 @@ struct Place {
     /// The same, once the inside got an answer to it: both sides have sent an ACK, and nothing may
     /// take the mapping from the connection.
     open: Option<SocketAddrV4>,
+    /// Number of its first packet that left.
+    first: u64,
+}
+
+/// A FIN or a reset that a host outside sent.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    number: u64,
+    place: usize,
+    generation: u16,
 }
 
 /// The connection that a packet was part of, and what it said.
@@ -73,6 +85,8 @@ pub(super) struct Connections {
     places: BTreeMap<usize, Place>,
     sent: BTreeMap<u64, Part>,
     opened: u64,
+    /// Those for each public endpoint, in their order.
+    endings: BTreeMap<SocketAddrV4, Vec<Ending>>,
     broken: Vec<String>,
 }
 
@@ -126,6 +140,20 @@ impl Connections {
             tag: Vec::new(),
             datagram: segment.to_datagram(),
         }
+    }
+
+    /// True if a FIN or a reset of a connection that had `public` before may have reached the NAT when
+    /// this one had it: nothing tells whose it is (`apps/nat/README.md`).
+    fn is_ended_by_another(&self, part: Part, public: SocketAddrV4) -> bool {
+        let Some(place) = self.places.get(&part.place) else {
+            return false;
+        };
+        let mut endings = self.endings.get(&public).into_iter().flatten();
+        endings.any(|ending| {
+            ending.place % REMOTES == part.place % REMOTES
+                && (ending.place, ending.generation) != (part.place, part.generation)
+                && ending.number + UNDER_WAY >= place.first
+        })
     }
 
     /// The part of the present connection of its place that packet `number` was.
@@ -188,9 +216,14 @@ impl Hosts for Connections {
         let Some(part) = self.present(asked.number) else {
             return false;
         };
+        let open = self.places.get(&part.place).and_then(|place| place.open);
+        let is_ended = open.is_some_and(|open| self.is_ended_by_another(part, open));
         let Some(place) = self.places.get_mut(&part.place) else {
             return false;
         };
+        if place.public.is_none() {
+            place.first = asked.number;
+        }
         // Of other protocols a mapping may be forgotten between two packets.
         let (protocol, ..) = ends(part.place, part.generation);
         let counts = protocol == PROTOCOL_TCP;
@@ -198,7 +231,8 @@ impl Hosts for Connections {
             self.opened += 1;
         }
         if counts && part.control & ACK != 0 {
-            if let Some(open) = place.open.filter(|open| *open != public) {
+            let moved = place.open.filter(|open| *open != public && !is_ended);
+            if let Some(open) = moved {
                 self.broken.push(format!(
                     "packet {} of an open connection left as {public}, not as {open}",
                     asked.number
@@ -262,6 +296,14 @@ impl Hosts for Connections {
             _ if got & FIN != 0 => FIN | ACK,
             _ => ACK | PSH,
         };
+        if control & (FIN | RST) != 0 {
+            let ending = Ending {
+                number,
+                place: at,
+                generation,
+            };
+            self.endings.entry(public).or_default().push(ending);
+        }
         let part = Part {
             place: at,
             generation,
