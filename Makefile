@@ -114,6 +114,7 @@ soak: build tools
 	$(SUDO) $(STATEPLANE) lab run coordination --runs 200
 	$(SUDO) $(STATEPLANE) lab run multicast --kills 100
 	$(SUDO) $(STATEPLANE) lab run multicast --kills 20 --several 0
+	$(SUDO) $(STATEPLANE) lab run multicast --stops 20 --lanes 32
 	$(SUDO) $(STATEPLANE) lab run multicast --runs 60 --seconds 20
 	$(SUDO) $(STATEPLANE) lab run multicast --store --runs 60 --seconds 20
 	for seed in $$(seq 1 200); do \

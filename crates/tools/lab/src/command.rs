@@ -121,6 +121,10 @@ pub struct RunArguments {
     /// groups, and measure how long deliveries pause, of `multicast`
     #[arg(long, value_name = "KILLS", conflicts_with = "runs", value_parser = clap::value_parser!(u32).range(1..=1000))]
     kills: Option<u32>,
+    /// Stop this many receivers, one after the other, every other one until it is taken off its list,
+    /// and measure what senders still send and how soon messages go on, of `multicast`
+    #[arg(long, value_name = "STOPS", conflicts_with_all = ["runs", "kills"], value_parser = clap::value_parser!(u32).range(1..=1000))]
+    stops: Option<u32>,
     #[command(flatten)]
     load: coordination::Load,
     #[command(flatten)]
@@ -297,6 +301,11 @@ impl RunArguments {
         let options = self.groups();
         if let Some(kills) = self.kills {
             let report = multicast::run_kills(&options, kills)?;
+            self.tell(&report);
+            return Ok(ExitCode::from(u8::from(!report.met())));
+        }
+        if let Some(stops) = self.stops {
+            let report = multicast::run_stops(&options, stops)?;
             self.tell(&report);
             return Ok(ExitCode::from(u8::from(!report.met())));
         }

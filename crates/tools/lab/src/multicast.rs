@@ -12,6 +12,7 @@ mod kills;
 mod record;
 mod report;
 mod series;
+mod stops;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use hosts::{ReceiverArguments, SenderArguments, receiver, sender};
 pub use kills::{Gaps, Kill, KillsReport, Role, run as run_kills};
 pub use report::{Counts, Report, Touched};
 pub use series::{SeriesReport, run_many};
+pub use stops::{End, Stop, StopsReport, Worst, run as run_stops};
 pub use store::{ClientArguments, ReplicaArguments, client, replica};
 
 use crate::coordination::{forget, program};
@@ -73,7 +75,7 @@ const DRAIN: Duration = Duration::from_secs(15);
 pub struct Load {
     /// Run the key-value store over multicast: replicas and clients in place of receivers and
     /// senders; of `multicast`
-    #[arg(long, conflicts_with = "kills")]
+    #[arg(long, conflicts_with_all = ["kills", "stops"])]
     pub store: bool,
     /// Messages that each of the four senders has under way together, or clients of the store, 1 to
     /// 32; of `multicast`
