@@ -48,7 +48,7 @@ HISTORIES ?=
 PART ?=
 ONLY ?=
 
-.PHONY: help demo demo-coordination test quick goldens soak mutants models porcupine fuzz bench eval eval-netchain build install deb package-test setup rust tools peers lint clean
+.PHONY: help demo demo-coordination test quick goldens soak mutants models porcupine fuzz bench eval eval-netchain eval-p4mcast build install deb package-test setup rust tools peers lint clean
 
 help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
@@ -64,6 +64,7 @@ help:
 	@echo 'make bench   committed benchmarks, results in target/bench'
 	@echo 'make eval    the experiments of the RedPlane paper, tables and plots in target/eval (about an hour)'
 	@echo 'make eval-netchain  those of the NetChain paper, beside etcd, ZooKeeper, Redis (an hour)'
+	@echo 'make eval-p4mcast   that of the P4mCast poster, beside etcd and others that order messages (an hour)'
 	@echo 'make build   the release binary, $(STATEPLANE)'
 	@echo 'make install the binary, units of systemd, man pages, completions, examples (PREFIX=$(PREFIX), DESTDIR=)'
 	@echo 'make deb     Debian packages of them, in target/package'
@@ -213,6 +214,11 @@ eval-netchain: build tools
 	  || $(MAKE) --no-print-directory tools TOOLS='zkServer.sh:zookeeper' \
 	  || echo 'stateplane: the rows that compare with ZooKeeper are left out'
 	$(SUDO) $(STATEPLANE) eval netchain
+
+# Multicast is measured beside etcd, which is built with Go where none or an old one is installed.
+eval-p4mcast: TOOLS += nft:nftables
+eval-p4mcast: build tools
+	$(SUDO) $(STATEPLANE) eval p4mcast
 
 build: rust
 	$(CARGO) build --release --package stateplane-cli

@@ -148,6 +148,64 @@ fn two_layers_of_switches_are_computed_and_run_in_virtual_time() {
     }
 }
 
+/// A figure of multicast, in which every system has one order.
+fn multicast(figure: &str, systems: &str, files: &[&str]) -> Option<serde_json::Value> {
+    if let Some(reason) = missing(&["ip", "ethtool", "setpriv", "nft"]) {
+        println!("not tested: {reason}");
+        return None;
+    }
+    let arguments = ["p4mcast", figure, "--systems", systems];
+    let figure = figure_of(&arguments, &format!("p4mcast-{figure}"), files);
+    let claims = figure["claims"].as_array().expect("claims");
+    assert!(!claims.is_empty(), "{figure}");
+    for claim in claims {
+        assert_eq!(claim["met"], true, "{figure}");
+    }
+    Some(figure)
+}
+
+/// Rows of the figure's first table in which the column says this.
+fn rows_of<'a>(figure: &'a serde_json::Value, word: &str) -> Vec<&'a Vec<serde_json::Value>> {
+    let rows = figure["tables"][0]["rows"].as_array().expect("rows");
+    let rows = rows.iter().filter_map(|row| row.as_array());
+    rows.filter(|row| row.iter().any(|cell| cell == word))
+        .collect()
+}
+
+#[test]
+fn each_system_orders_messages_to_one_group_and_to_two() {
+    let files = [
+        "throughput.csv",
+        "latency.csv",
+        "throughput-1.svg",
+        "latency-2.svg",
+    ];
+    let Some(figure) = multicast("fig4", "primcast,etcd,poster,limit", &files) else {
+        return;
+    };
+    for system in ["stateplane", "like PrimCast", "poster", "limit"] {
+        let rows = rows_of(&figure, system);
+        assert_eq!(rows.len(), 2, "{system}: {figure}");
+        for row in rows {
+            assert!(row[3].as_f64().is_some_and(|rate| rate > 0.0), "{row:?}");
+            assert!(row[6].as_f64().is_some_and(|us| us > 0.0), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn multicast_goes_on_while_packets_are_lost() {
+    let Some(figure) = multicast("loss", "stateplane", &["throughput.csv", "throughput.svg"])
+    else {
+        return;
+    };
+    let rows = rows_of(&figure, "stateplane");
+    assert_eq!(rows.len(), 2, "{figure}");
+    for row in rows {
+        assert!(row[2].as_f64().is_some_and(|rate| rate > 0.0), "{row:?}");
+    }
+}
+
 #[test]
 fn wrong_options_and_places_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -7,6 +7,7 @@ use crate::experiments::{self, Experiment, Place, Plan};
 use crate::figure::Figure;
 use crate::hazards;
 use crate::netchain;
+use crate::p4mcast;
 use crate::probe::stream::Stream;
 use crate::probe::{self, ProbeArguments};
 use crate::series;
@@ -29,12 +30,21 @@ pub enum Command {
     /// Run the experiments of the ApproSync paper with this project's sync, beside the paper's
     /// algorithms as printed, and write tables and plots of each.
     Approsync(approsync::Options),
+    /// Run the experiment of the P4mCast poster, and more, with this project's multicast beside other
+    /// systems that order messages, and write tables and plots of each.
+    P4mcast(p4mcast::Options),
     /// A client of a coordination service; started by experiments in its node.
     #[command(hide = true)]
     Client(netchain::ClientArguments),
     /// The agent of a switch; started by experiments in the switch's node.
     #[command(hide = true)]
     SwitchAgent(netchain::AgentArguments),
+    /// A sender or a receiver of ordered messages; started by experiments in its node.
+    #[command(hide = true)]
+    MulticastHost(p4mcast::HostArguments),
+    /// A member of a protocol like PrimCast; started by experiments in its node.
+    #[command(hide = true)]
+    MulticastMember(p4mcast::MemberArguments),
     /// The measuring host; started by experiments in its node.
     #[command(hide = true)]
     Probe(ProbeArguments),
@@ -97,6 +107,14 @@ impl Command {
             Self::SwitchAgent(arguments) => {
                 netchain::run_agent(arguments).map(|()| ExitCode::SUCCESS)
             }
+            Self::MulticastHost(arguments) => {
+                p4mcast::run_host(arguments);
+                Ok(ExitCode::SUCCESS)
+            }
+            Self::MulticastMember(arguments) => {
+                p4mcast::run_member(arguments).map(|()| ExitCode::SUCCESS)
+            }
+            Self::P4mcast(options) => Ok(told(&options.run()?, options.json)),
             Self::Netchain(options) => Ok(told(&options.run()?, options.json)),
             Self::Approsync(options) => Ok(told(&options.run()?, options.json)),
             Self::Hazards(options) => Ok(told(&options.run()?, options.json)),

@@ -23,8 +23,8 @@ pub struct Claim {
 /// A figure of the paper, measured here.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// `fig8` to `fig15`, `table2`, or `reads`; those of other papers with `hazards-`, `netchain-` or
-    /// `approsync-` in front.
+    /// `fig8` to `fig15`, `table2`, or `reads`; those of other papers with `hazards-`, `netchain-`,
+    /// `approsync-` or `p4mcast-` in front.
     pub id: &'static str,
     /// Title of the figure.
     pub title: &'static str,

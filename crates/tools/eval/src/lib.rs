@@ -1,8 +1,8 @@
 //! The evaluation of the RedPlane paper (SIGCOMM 2021, §7) with this project's switches and
 //! stores: `stateplane eval redplane`, one experiment a figure. `stateplane eval hazards` does the
 //! same for the paper on state that takes several cycles, with the model of `stateplane-hazards`,
-//! `stateplane eval netchain` for the paper on coordination, and `stateplane eval approsync` for that
-//! on views of registers.
+//! `stateplane eval netchain` for the paper on coordination, `stateplane eval approsync` for that on
+//! views of registers, and `stateplane eval p4mcast` for the poster on ordered multicast.
 //!
 //! Experiments about time and failures run in the lab's network namespaces, with real
 //! processes; those about bytes, buffers and code run in memory, in virtual time. Each writes
@@ -10,6 +10,7 @@
 //! `docs/evaluation.md` sets paper and measurement side by side.
 
 mod approsync;
+mod client;
 mod command;
 mod controller;
 mod error;
@@ -20,6 +21,7 @@ mod machine;
 mod memory;
 mod netchain;
 mod network;
+mod p4mcast;
 mod plot;
 mod probe;
 mod processors;

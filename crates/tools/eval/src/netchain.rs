@@ -7,7 +7,7 @@ mod chains;
 mod client;
 mod contest;
 mod failure;
-mod lab;
+pub(crate) mod lab;
 mod latency;
 mod order;
 mod scale;

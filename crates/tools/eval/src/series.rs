@@ -20,6 +20,14 @@ pub(crate) fn check_runs(runs: usize) -> Result<(), EvalError> {
     }
 }
 
+/// Refuses to go on after ^C.
+pub(crate) fn check_interrupt() -> Result<(), EvalError> {
+    if interrupt::requested() {
+        return Err(LabError::Interrupted.into());
+    }
+    Ok(())
+}
+
 /// The path from the root: processes look for it from folders of their own.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, EvalError> {
     std::path::absolute(path).map_err(|reason| EvalError::file(path, reason))
@@ -44,9 +52,7 @@ pub(crate) fn make<E>(
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut figures = Vec::new();
     for experiment in chosen {
-        if interrupt::requested() {
-            return Err(LabError::Interrupted.into());
-        }
+        check_interrupt()?;
         bar.reset();
         bar.set_length(0);
         let figure = make(experiment, &bar)?;

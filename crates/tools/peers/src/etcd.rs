@@ -1,8 +1,10 @@
 //! etcd with three members.
 
 mod lock;
+mod log;
 
 pub use lock::{EtcdLock, leader};
+pub use log::{EtcdLog, EtcdMember, EtcdWatch, etcd_members};
 
 use lock::{Empty, GrantRequest, GrantResponse};
 

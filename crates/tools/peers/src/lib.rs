@@ -18,7 +18,10 @@ mod redis;
 mod service;
 mod zookeeper;
 
-pub use etcd::{Etcd, EtcdLock, leader as etcd_leader, program as etcd_program};
+pub use etcd::{
+    Etcd, EtcdLock, EtcdLog, EtcdMember, EtcdWatch, etcd_members, leader as etcd_leader,
+    program as etcd_program,
+};
 pub use locks::{Contest, Transactions};
 pub use measure::{Answers, Asked, Latencies, Load, ROUND, Sample};
 pub use redis::Redis;

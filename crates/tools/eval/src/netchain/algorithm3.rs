@@ -6,7 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "a controller takes times")]
 
 use super::agent::{Answer, Ask, Element};
-use super::lab::{Client, Network, Sizes};
+use super::lab::{Network, Sizes};
+use crate::client::Client;
 use crate::error::EvalError;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -3,6 +3,7 @@
 use super::chains::Chains;
 use super::contest;
 use super::order::{Order, Told};
+use crate::client::processor_s;
 use clap::{Args, ValueEnum};
 use stateplane_peers::{Answers, Etcd, Load, Redis, Transactions, ZooKeeper};
 use stateplane_wire::control::PORT;
@@ -125,20 +126,6 @@ pub fn run(arguments: &ClientArguments) {
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-}
-
-/// Processor time of this process, in s (proc(5), `stat`, fields 14 and 15).
-fn processor_s() -> f64 {
-    /// Ticks in a second: Linux's `USER_HZ`.
-    const TICKS: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The command name in parentheses may hold anything; fields 3 and on follow it.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let fields = fields.split_whitespace().skip(11).take(2);
-    fields
-        .filter_map(|text| text.parse::<f64>().ok())
-        .sum::<f64>()
-        / TICKS
 }
 
 impl ClientArguments {

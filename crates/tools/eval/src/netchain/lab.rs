@@ -3,20 +3,16 @@
 
 use super::client::System;
 use super::order::{Order, Told};
+use crate::client::{self, Client};
 use crate::error::EvalError;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use stateplane_lab::coordination::forget;
 use stateplane_lab::topology::{Kind, Node, Topology};
 use stateplane_lab::{Lab, Setting};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The node that all switches, the controller and the host are joined to.
-const FABRIC: &str = "fabric";
+pub(crate) const FABRIC: &str = "fabric";
 /// The controller's configuration, with sizes to be filled in.
 const DEPLOYMENT: &str = "eval/coordination.toml";
 
@@ -51,15 +47,6 @@ pub struct Network {
     stateplane: PathBuf,
     /// Services that cannot be had, and why.
     pub missing: Vec<String>,
-}
-
-/// A client in its node.
-pub struct Client {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    what: &'static str,
-    logs: PathBuf,
 }
 
 impl Network {
@@ -166,39 +153,7 @@ impl Network {
         words: &[&str],
         what: &'static str,
     ) -> Result<Client, EvalError> {
-        let logs = self.lab.directory().to_path_buf();
-        let log = logs.join(format!("client-{node}.log"));
-        let file = File::create(&log).map_err(|reason| EvalError::file(&log, reason))?;
-        let wrong = |reason| EvalError::file(&self.stateplane, reason);
-        let mut child = Command::new("ip")
-            .args(["netns", "exec", &self.lab.run().namespace(node)])
-            .arg(&self.stateplane)
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(file)
-            .spawn()
-            .map_err(wrong)?;
-        let missing = || wrong(std::io::ErrorKind::BrokenPipe.into());
-        let input = child.stdin.take();
-        let output = child.stdout.take().ok_or_else(missing)?;
-        let mut client = Client {
-            child,
-            input,
-            output: BufReader::new(output),
-            what,
-            logs,
-        };
-        let said = client.line();
-        if said == "ready" {
-            return Ok(client);
-        }
-        let _ = client.child.wait();
-        if !said.is_empty() {
-            return Err(client.nothing(&said));
-        }
-        let said = std::fs::read_to_string(&log).unwrap_or_default();
-        Err(client.nothing(said.trim()))
+        Client::start(&self.lab, &self.stateplane, node, words, what)
     }
 
     /// Services with a client, in the order of tables.
@@ -225,8 +180,6 @@ impl Network {
     /// # Errors
     /// `EV003` if nftables refuses.
     pub fn lose(&self, share: f64) -> Result<(), EvalError> {
-        const ALL: u64 = 1_000_000;
-        let lost = (share * ALL as f64).round() as u64;
         let mut places = vec![(FABRIC, "bridge", "forward")];
         for system in self.systems() {
             if system != System::Stateplane {
@@ -234,15 +187,7 @@ impl Network {
             }
         }
         for (node, family, hook) in places {
-            let mut rules = format!(
-                "add table {family} loss\n\
-                 add chain {family} loss some {{ type filter hook {hook} priority 0; }}\n\
-                 flush chain {family} loss some\n"
-            );
-            if lost > 0 {
-                rules +=
-                    &format!("add rule {family} loss some numgen random mod {ALL} < {lost} drop\n");
-            }
+            let rules = loss(family, hook, share);
             self.run(node, &["nft", "-f", "-"], &rules)?;
         }
         Ok(())
@@ -253,28 +198,7 @@ impl Network {
     /// # Errors
     /// `EV003` with what it says if it fails.
     pub fn run(&self, node: &str, words: &[&str], input: &str) -> Result<String, EvalError> {
-        let refused = |reason: String| EvalError::Refused {
-            what: words.join(" "),
-            reason,
-        };
-        let wrong = |error: std::io::Error| refused(error.to_string());
-        let mut child = Command::new("ip")
-            .args(["netns", "exec", &self.lab.run().namespace(node)])
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(wrong)?;
-        if let Some(mut pipe) = child.stdin.take() {
-            pipe.write_all(input.as_bytes()).map_err(wrong)?;
-        }
-        let output = child.wait_with_output().map_err(wrong)?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(refused(said.trim().to_owned()));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        client::run(&self.lab, node, words, input)
     }
 
     /// Runs `stateplane ctl coordination` with `words`.
@@ -303,45 +227,22 @@ fn display(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// Rules of nftables by which a share of the packets, 0 to 1, is lost at a hook.
+pub(crate) fn loss(family: &str, hook: &str, share: f64) -> String {
+    const ALL: u64 = 1_000_000;
+    let lost = (share * ALL as f64).round() as u64;
+    let mut rules = format!(
+        "add table {family} loss\n\
+         add chain {family} loss some {{ type filter hook {hook} priority 0; }}\n\
+         flush chain {family} loss some\n"
+    );
+    if lost > 0 {
+        rules += &format!("add rule {family} loss some numgen random mod {ALL} < {lost} drop\n");
+    }
+    rules
+}
+
 impl Client {
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        let _ = self.output.read_line(&mut line);
-        line.trim().to_owned()
-    }
-
-    fn nothing(&self, reason: &str) -> EvalError {
-        EvalError::Nothing {
-            what: self.what.to_owned(),
-            reason: reason.to_owned(),
-            logs: self.logs.clone(),
-        }
-    }
-
-    /// Gives it an order; [`hear`](Self::hear) has the answer.
-    ///
-    /// # Errors
-    /// `EV005` if it has ended.
-    pub fn tell(&mut self, order: &impl Serialize) -> Result<(), EvalError> {
-        let line = serde_json::to_string(order).unwrap_or_default();
-        let written = self.input.as_mut().map(|input| writeln!(input, "{line}"));
-        match written {
-            Some(Ok(())) => Ok(()),
-            _ => Err(self.nothing("its client ended")),
-        }
-    }
-
-    /// Gives it something to do, and waits for the answer.
-    ///
-    /// # Errors
-    /// `EV005` if it has ended.
-    pub fn exchange<A: DeserializeOwned>(&mut self, ask: &impl Serialize) -> Result<A, EvalError> {
-        self.tell(ask)?;
-        let line = self.line();
-        let answer = serde_json::from_str(&line);
-        answer.map_err(|_| self.nothing("it ended"))
-    }
-
     /// Waits for its answer.
     ///
     /// # Errors
@@ -365,13 +266,5 @@ impl Client {
     pub fn ask(&mut self, order: &Order) -> Result<Told, EvalError> {
         self.tell(order)?;
         self.hear()
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // The end of its input ends it, and it ends its servers.
-        drop(self.input.take());
-        let _ = self.child.wait();
     }
 }
