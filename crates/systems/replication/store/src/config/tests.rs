@@ -1,4 +1,6 @@
 use super::*;
+use crate::quota::Quota;
+use core::net::Ipv4Addr;
 
 fn nat() -> Config {
     Config::new(3, 0).with_shards(4).with_nat(
