@@ -4,34 +4,15 @@ use crate::options::Options;
 use crate::report::Report;
 use crate::scenario::Scenario;
 use crate::simulator::{SimError, Simulator};
-use stateplane_world::{Chosen, LinkQuality, Shrinking, ShrinkingStep};
+use stateplane_world::{Chosen, LinkQuality, Shrinking, ShrinkingStep, shrinking_steps};
 
 /// A time in µs that is not made shorter.
 const SHORTEST: u64 = 40_000;
 
-/// A link that only delays.
-fn good(link: LinkQuality) -> LinkQuality {
-    LinkQuality {
-        loss: 0,
-        duplicate: 0,
-        jitter: 0,
-        straggle: 0,
-        ..link
-    }
-}
-
-macro_rules! steps {
-    ($($field:ident = $value:expr;)*) => {
-        &[$(|s| {
-            let changed = Scenario { $field: $value(s), ..s.clone() };
-            (changed != *s).then_some(changed)
-        }),*]
-    };
-}
-
 /// Changes after which all is drawn anew. Groups and senders stay as many as the program was
 /// compiled for.
-const SMALLER: &[ShrinkingStep<Scenario>] = steps! {
+const SMALLER: &[ShrinkingStep<Scenario>] = shrinking_steps! {
+    Scenario:
     messages = |s: &Scenario| s.messages.div_ceil(4);
     messages = |s: &Scenario| s.messages.div_ceil(2);
     depositions = |s: &Scenario| s.depositions / 2;
@@ -52,10 +33,11 @@ const SMALLER: &[ShrinkingStep<Scenario>] = steps! {
 };
 
 /// Changes that leave the plan as it is.
-const BETTER: &[ShrinkingStep<Scenario>] = steps! {
-    link = |s: &Scenario| good(s.link);
-    host_link = |s: &Scenario| good(s.host_link);
-    control_link = |s: &Scenario| good(s.control_link);
+const BETTER: &[ShrinkingStep<Scenario>] = shrinking_steps! {
+    Scenario:
+    link = |s: &Scenario| s.link.without_faults();
+    host_link = |s: &Scenario| s.host_link.without_faults();
+    control_link = |s: &Scenario| s.control_link.without_faults();
     link = |s: &Scenario| LinkQuality { loss: 0, ..s.link };
     link = |s: &Scenario| LinkQuality { duplicate: 0, ..s.link };
     link = |s: &Scenario| LinkQuality { straggle: 0, ..s.link };
@@ -85,15 +67,8 @@ impl Simulator {
         let Options {
             scenario, chosen, ..
         } = report.options.clone();
-        let is_all = chosen.is_all();
         let mut search = Shrinking::new(&rerun, scenario, chosen, report.clone(), runs);
-        // A plan that was thinned already must not be drawn anew.
-        if is_all {
-            search.walk(SMALLER)?;
-            search.walk(BETTER)?;
-            search.thin_plan(search.best().planned)?;
-        }
-        search.walk(BETTER)?;
+        search.search(&[SMALLER], BETTER, |best| best.planned)?;
         Ok(search.into_best())
     }
 }

@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::report::Report;
 use crate::scenario::{Cluster, Disks, Scenario};
 use crate::simulator::{SimError, Simulator};
-use stateplane_world::{Chosen, LinkQuality, Shrinking};
+use stateplane_world::{Chosen, LinkQuality, Shrinking, shrinking_steps};
 
 /// A time in µs that is not made shorter.
 const SHORTEST: u64 = 100_000;
@@ -43,25 +43,9 @@ fn half_of(times: u64, (least, most): (u64, u64)) -> (u64, u64) {
     }
 }
 
-/// A link that only delays.
-fn good(link: LinkQuality) -> LinkQuality {
-    LinkQuality {
-        loss: 0,
-        duplicate: 0,
-        jitter: 0,
-        straggle: 0,
-        ..link
-    }
-}
-
-macro_rules! steps {
-    ($($field:ident = $value:expr;)*) => {
-        &[$(|s| other(s, Scenario { $field: $value(s), ..s.clone() })),*]
-    };
-}
-
 /// Changes after which all is drawn anew.
-const SMALLER: &[Step] = steps! {
+const SMALLER: &[Step] = shrinking_steps! {
+    Scenario:
     disks = |_: &Scenario| None;
     cluster = |_: &Scenario| None;
     bursts = |s: &Scenario| s.bursts.div_ceil(4);
@@ -132,10 +116,11 @@ const SMALLER_STORES: &[Step] = &[
 ];
 
 /// Changes that leave the plan as it is.
-const BETTER: &[Step] = steps! {
-    chain_link = |s: &Scenario| good(s.chain_link);
-    host_link = |s: &Scenario| good(s.host_link);
-    protocol_link = |s: &Scenario| good(s.protocol_link);
+const BETTER: &[Step] = shrinking_steps! {
+    Scenario:
+    chain_link = |s: &Scenario| s.chain_link.without_faults();
+    host_link = |s: &Scenario| s.host_link.without_faults();
+    protocol_link = |s: &Scenario| s.protocol_link.without_faults();
     protocol_link = |s: &Scenario| LinkQuality { loss: 0, ..s.protocol_link };
     protocol_link = |s: &Scenario| LinkQuality { duplicate: 0, ..s.protocol_link };
     protocol_link = |s: &Scenario| LinkQuality { straggle: 0, ..s.protocol_link };
@@ -171,16 +156,8 @@ impl Simulator {
         let Options {
             scenario, chosen, ..
         } = report.options.clone();
-        let is_all = chosen.is_all();
         let mut search = Shrinking::new(&rerun, scenario, chosen, report.clone(), runs);
-        // A plan that was thinned already must not be drawn anew.
-        if is_all {
-            search.walk(SMALLER)?;
-            search.walk(SMALLER_STORES)?;
-            search.walk(BETTER)?;
-            search.thin_plan(search.best().planned)?;
-        }
-        search.walk(BETTER)?;
+        search.search(&[SMALLER, SMALLER_STORES], BETTER, |best| best.planned)?;
         Ok(search.into_best())
     }
 }

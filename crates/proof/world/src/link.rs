@@ -23,6 +23,18 @@ pub struct LinkQuality {
 }
 
 impl LinkQuality {
+    /// The link without faults: it only delays.
+    #[must_use]
+    pub const fn without_faults(self) -> Self {
+        Self {
+            loss: 0,
+            duplicate: 0,
+            jitter: 0,
+            straggle: 0,
+            ..self
+        }
+    }
+
     /// A link that only delays, and always alike.
     pub const fn whole(delay: u64) -> Self {
         Self {

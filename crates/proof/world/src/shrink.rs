@@ -6,6 +6,18 @@ use std::collections::BTreeSet;
 /// A change that leaves less of a scenario; `None` if there is nothing to leave out.
 pub type Step<S> = fn(&S) -> Option<S>;
 
+/// Steps that each give a field of a scenario another value, which follows from the scenario.
+#[macro_export]
+macro_rules! shrinking_steps {
+    ($scenario:ident: $($field:ident = $value:expr;)*) => {
+        &[$(|scenario: &$scenario| {
+            let value: fn(&$scenario) -> _ = $value;
+            let changed = $scenario { $field: value(scenario), ..scenario.clone() };
+            (changed != *scenario).then_some(changed)
+        }),*]
+    };
+}
+
 /// Runs a scenario with a part of its plan; `None` if it does not begin, or if its objection is
 /// another one.
 pub type Rerun<'a, S, R, E> = &'a dyn Fn(&S, &Chosen) -> Result<Option<R>, E>;
@@ -38,11 +50,6 @@ impl<'a, S, R, E> Shrinking<'a, S, R, E> {
         }
     }
 
-    /// The smallest run so far.
-    pub fn best(&self) -> &R {
-        &self.best
-    }
-
     /// The smallest run.
     pub fn into_best(self) -> R {
         self.best
@@ -66,7 +73,7 @@ impl<'a, S, R, E> Shrinking<'a, S, R, E> {
     /// # Errors
     ///
     /// Returns the error of a run.
-    pub fn walk(&mut self, steps: &[Step<S>]) -> Result<(), E> {
+    fn walk(&mut self, steps: &[Step<S>]) -> Result<(), E> {
         let mut goes_on = true;
         while std::mem::take(&mut goes_on) {
             for step in steps {
@@ -86,7 +93,7 @@ impl<'a, S, R, E> Shrinking<'a, S, R, E> {
     /// # Errors
     ///
     /// Returns the error of a run.
-    pub fn thin(&mut self, count: usize, with: fn(Chosen, Numbers) -> Chosen) -> Result<(), E>
+    fn thin(&mut self, count: usize, with: fn(Chosen, Numbers) -> Chosen) -> Result<(), E>
     where
         S: Clone,
     {
@@ -110,12 +117,39 @@ impl<'a, S, R, E> Shrinking<'a, S, R, E> {
         Ok(())
     }
 
+    /// Takes all steps: those of `smaller`, after which all is drawn anew, then those of `better`,
+    /// which leave the plan as it is. Then parts of the plan are left out; `planned` tells how many
+    /// packets and faults a run had.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of a run.
+    pub fn search(
+        &mut self,
+        smaller: &[&[Step<S>]],
+        better: &[Step<S>],
+        planned: impl Fn(&R) -> (usize, usize),
+    ) -> Result<(), E>
+    where
+        S: Clone,
+    {
+        // A plan that was thinned already must not be drawn anew.
+        if self.chosen.is_all() {
+            for steps in smaller {
+                self.walk(steps)?;
+            }
+            self.walk(better)?;
+            self.thin_plan(planned(&self.best))?;
+        }
+        self.walk(better)
+    }
+
     /// Leaves out faults, then packets, of a plan with so many.
     ///
     /// # Errors
     ///
     /// Returns the error of a run.
-    pub fn thin_plan(&mut self, (packets, faults): (usize, usize)) -> Result<(), E>
+    fn thin_plan(&mut self, (packets, faults): (usize, usize)) -> Result<(), E>
     where
         S: Clone,
     {
