@@ -28,7 +28,7 @@ mod table;
 mod value;
 mod wide;
 
-pub(crate) use block::{Code, Function, compile};
+pub(crate) use block::{Code, Function, Kept, compile};
 
 use crate::context::Context;
 use crate::plan::{Home, Plan};

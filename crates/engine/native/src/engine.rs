@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "runs generated code")]
 
 use crate::Native;
-use crate::codegen::Function;
+use crate::codegen::{Function, Kept};
 use crate::context::{ended, request};
 use crate::machine::InFlight;
 use crate::run;
@@ -96,22 +96,44 @@ impl Native {
         context.fresh = 0;
     }
 
-    /// The packet that generated code left.
-    fn store(&mut self, frame: &[u8]) -> InFlight {
-        let mut words = self
-            .spare_words
-            .pop()
-            .unwrap_or_else(|| vec![0; self.packet.len()]);
-        std::mem::swap(&mut words, &mut self.packet);
+    /// Words for a packet, of any content.
+    #[inline]
+    fn words(&mut self) -> Vec<u128> {
+        let spare = self.spare_words.pop();
+        spare.unwrap_or_else(|| vec![0; self.packet.len()])
+    }
+
+    /// A copy of a frame.
+    #[inline]
+    fn copied(&mut self, frame: &[u8]) -> Vec<u8> {
         let mut copy = self.spare_frames.pop().unwrap_or_default();
         copy.clear();
         if copy.capacity() < frame.len() {
             copy.reserve(frame.len().max(run::BUFFER));
         }
         copy.extend_from_slice(frame);
+        copy
+    }
+
+    /// Keeps buffers for later packets.
+    #[inline]
+    fn reuse(&mut self, words: Vec<u128>, frame: Vec<u8>) {
+        if self.spare_words.len() < MAX_SPARE {
+            self.spare_words.push(words);
+        }
+        if self.spare_frames.len() < MAX_SPARE {
+            self.spare_frames.push(frame);
+        }
+    }
+
+    /// The packet that generated code left.
+    fn store(&mut self, frame: &[u8]) -> InFlight {
+        let mut words = self.words();
+        std::mem::swap(&mut words, &mut self.packet);
         InFlight {
             words,
-            frame: copy,
+            aside: Vec::new(),
+            frame: self.copied(frame),
             rest: self.context.rest,
             limit: self.context.limit,
         }
@@ -304,6 +326,55 @@ impl Engine for Native {
         self.store(input.frame)
     }
 
+    fn duplicate(&mut self, packet: &InFlight) -> InFlight {
+        let mut words = self.words();
+        // Egress reads no others.
+        for kept in &self.shared.code.kept.ranges {
+            words[kept.clone()].copy_from_slice(&packet.words[kept.clone()]);
+        }
+        InFlight {
+            words,
+            aside: Vec::new(),
+            frame: self.copied(&packet.frame),
+            rest: packet.rest,
+            limit: packet.limit,
+        }
+    }
+
+    fn set_aside(&mut self, packet: &mut InFlight) {
+        let mut aside = self.spare_aside.pop().unwrap_or_default();
+        let Kept { words, upper, .. } = &self.shared.code.kept;
+        aside.extend(words.iter().map(|at| packet.words[*at] as u64));
+        aside.extend(upper.iter().map(|at| (packet.words[*at] >> 64) as u64));
+        packet.aside = aside;
+        let words = std::mem::take(&mut packet.words);
+        if self.spare_words.len() < MAX_SPARE {
+            self.spare_words.push(words);
+        }
+    }
+
+    fn take_up(&mut self, packet: &mut InFlight) {
+        let mut words = self.words();
+        let kept = &self.shared.code.kept;
+        for (at, low) in kept.words.iter().zip(&packet.aside) {
+            words[*at] = u128::from(*low);
+        }
+        for (at, high) in kept.upper.iter().zip(&packet.aside[kept.words.len()..]) {
+            words[*at] |= u128::from(*high) << 64;
+        }
+        packet.words = words;
+        let mut aside = std::mem::take(&mut packet.aside);
+        aside.clear();
+        if self.spare_aside.len() < MAX_SPARE {
+            self.spare_aside.push(aside);
+        }
+    }
+
+    fn release(&mut self, packet: InFlight) {
+        let InFlight { words, frame, .. } = packet;
+        self.reuse(words, frame);
+    }
+
     fn restore(&mut self, packet: &mut InFlight, preserved: &Preserved) {
         let storage = &self.shared.plan.storage;
         packet.words[storage.metadata.clone()].fill(0);
@@ -330,6 +401,7 @@ impl Engine for Native {
             frame,
             rest,
             limit,
+            ..
         } = packet;
         let words = std::mem::replace(&mut self.packet, words);
         let context = &mut *self.context;
@@ -346,12 +418,7 @@ impl Engine for Native {
         let how = self.run(self.shared.code.egress, &frame);
         self.close(how, &frame, out);
         let outcome = self.egress_outcome(how);
-        if self.spare_words.len() < MAX_SPARE {
-            self.spare_words.push(words);
-        }
-        if self.spare_frames.len() < MAX_SPARE {
-            self.spare_frames.push(frame);
-        }
+        self.reuse(words, frame);
         outcome
     }
 

@@ -194,6 +194,7 @@ impl Compiled {
             cleared: plan.cleared(),
             spare_words: Vec::new(),
             spare_frames: Vec::new(),
+            spare_aside: Vec::new(),
             shared: self.0.clone(),
         }
     }
@@ -223,6 +224,7 @@ pub struct Native {
     cleared: Vec<Range<usize>>,
     spare_words: Vec<Vec<u128>>,
     spare_frames: Vec<Vec<u8>>,
+    spare_aside: Vec<Vec<u64>>,
 }
 
 // SAFETY: its pointers lead to what it owns itself, or to the shared code.

@@ -9,6 +9,9 @@ pub struct InFlight {
     /// Headers, user metadata, standard metadata, and for each header that is read from
     /// the frame one more than its first byte there, or 0.
     pub(crate) words: Vec<u128>,
+    /// While it is set aside, in place of the words those that are kept, each without its upper half if
+    /// that is always 0.
+    pub(crate) aside: Vec<u64>,
     /// The frame that it came from.
     pub(crate) frame: Vec<u8>,
     /// Offset of the first byte that no header holds.

@@ -501,6 +501,7 @@ pub(crate) unsafe extern "C" fn capture(context: *mut Context) {
         let words = from_raw_parts((*context).packet, machine.packet_words).to_vec();
         machine.captured = Some(InFlight {
             words,
+            aside: Vec::new(),
             frame: frame(context).to_vec(),
             rest: (*context).rest,
             limit: (*context).limit,

@@ -7,9 +7,10 @@ use stateplane_native::Native;
 use stateplane_runtime::{
     EgressInput, Engine, Entry, IngressInput, InstanceType, KeyMatch, Preserved,
 };
-use stateplane_switch::{Switch, SwitchConfig};
+use stateplane_switch::{MirrorSession, Replica, Switch, SwitchConfig};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 struct Counting;
 
@@ -125,7 +126,11 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
 fn engine() -> Native {
-    let program = stateplane_compile::text(PROGRAM).program();
+    engine_of(PROGRAM)
+}
+
+fn engine_of(program: &str) -> Native {
+    let program = stateplane_compile::text(program).program();
     let program = program.expect("the program is right");
     let mut engine = Native::new(program, Default::default()).expect("it loads");
     let entry = Entry {
@@ -234,4 +239,53 @@ fn packets_that_wait_for_egress_allocate_nothing() {
         }
     });
     assert_eq!(asked, 0, "of {bytes} bytes sent");
+}
+
+/// Copies to the replicas of a group, clones that a mirror session holds, and packets that end in
+/// ingress give their memory to later ones.
+#[test]
+fn copies_and_held_clones_allocate_nothing() {
+    let program = PROGRAM.replace(
+        "routes.apply();",
+        "routes.apply();
+        clone(CloneType.I2E, 5);
+        if (std.egress_spec != 511) { std.mcast_grp = 1; }",
+    );
+    let replica = |port, rid| Replica { port, rid };
+    let session = MirrorSession {
+        egress_port: Some(1),
+        hold_us: 100,
+        ..MirrorSession::default()
+    };
+    let config = SwitchConfig {
+        ports: vec![0, 1, 2],
+        mirror_sessions: BTreeMap::from([(5, session)]),
+        multicast_groups: BTreeMap::from([(1, vec![replica(1, 1), replica(2, 2), replica(1, 3)])]),
+        ..SwitchConfig::default()
+    };
+    let mut switch = Switch::new(engine_of(&program), config).expect("a switch");
+    let frames = frames();
+    let mut buffers = Vec::with_capacity(8 * frames.len());
+    let (mut now, mut sent) = (1000, 0);
+    let asked = asked_for(|| {
+        for frame in &frames {
+            now += 10;
+            switch.handle_frame(now, 0, frame);
+            while let Some(transmit) = switch.poll_transmit() {
+                sent += 1;
+                buffers.push(transmit.frame);
+            }
+        }
+        for buffer in buffers.drain(..) {
+            switch.recycle(buffer);
+        }
+    });
+    assert_eq!(asked, 0, "of {sent} frames sent");
+    // All but the last ten clones have left, and three copies of each frame with a route.
+    let frames = frames.len() as u64;
+    assert_eq!(switch.counters().ingress_clones, 8 * frames);
+    assert_eq!(switch.occupancy().held, 10);
+    let copies = switch.counters().replicas;
+    assert_eq!(sent, copies + 8 * frames - 10);
+    assert!(copies > 3 * 8 * 50, "{copies}");
 }

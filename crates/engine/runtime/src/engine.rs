@@ -214,6 +214,27 @@ pub trait Engine {
     /// an ingress-to-egress clone.
     fn parse(&mut self, input: &IngressInput<'_>) -> Self::InFlight;
 
+    /// A clone of a packet, in memory that the engine has at hand.
+    fn duplicate(&mut self, packet: &Self::InFlight) -> Self::InFlight {
+        packet.clone()
+    }
+
+    /// Tells that a packet waits for long before egress: an engine may keep it in less memory until
+    /// [`Engine::take_up`], and nothing is done with it before that.
+    fn set_aside(&mut self, packet: &mut Self::InFlight) {
+        let _ = packet;
+    }
+
+    /// Tells that a packet that was set aside goes on.
+    fn take_up(&mut self, packet: &mut Self::InFlight) {
+        let _ = packet;
+    }
+
+    /// Takes back a packet that ends between ingress and egress, for its memory.
+    fn release(&mut self, packet: Self::InFlight) {
+        drop(packet);
+    }
+
     /// Prepares an egress clone for its own run of egress: user metadata is reset
     /// but for `preserved`; standard metadata is reset.
     fn restore(&mut self, packet: &mut Self::InFlight, preserved: &Preserved);

@@ -1,7 +1,7 @@
 //! Storage of a program's and of one packet's variables: engines agree on it, and on how metadata
 //! is preserved from one packet to the next.
 
-use crate::bits::{BitWriter, clear_above, mask, read_words, word_count};
+use crate::bits::{BitWriter, WORD, clear_above, mask, read_words, word_count};
 use crate::engine::Preserved;
 use crate::error::StateError;
 use crate::layout::{Layout, Leaf, LeafKind, MAX_WORDS, scalar_bits};
@@ -52,6 +52,15 @@ pub struct FieldListLeaves {
     pub number: u32,
     /// Offsets are words among all variables.
     pub leaves: Vec<Leaf>,
+    /// First words and widths of the numbers that the leaves are made of.
+    numbers: Vec<(usize, u32)>,
+    /// Bytes of them all.
+    bytes: usize,
+}
+
+/// Bytes of a number of `width` bits among preserved values.
+fn bytes_of(width: u32) -> usize {
+    width.div_ceil(8) as usize
 }
 
 /// The static storage of a program's variables, in words of 128 bits.
@@ -173,9 +182,12 @@ impl Storage {
                     ..leaf
                 }));
             }
+            let numbers: Vec<(usize, u32)> = leaves.iter().flat_map(|leaf| parts(*leaf)).collect();
             FieldListLeaves {
                 number: list.number,
                 leaves,
+                bytes: numbers.iter().map(|(_, width)| bytes_of(*width)).sum(),
+                numbers,
             }
         });
         lists.collect()
@@ -190,42 +202,52 @@ impl Storage {
     /// Values of a field list of the packet in `words`, which begin with word 0 of
     /// all variables.
     pub fn preserve(&self, field_list: Option<u32>, words: &[u128]) -> Preserved {
-        let mut preserved = Preserved {
-            field_list,
-            bytes: Vec::new(),
-        };
-        let leaves = self.field_list(field_list).map(|list| &list.leaves);
-        for (at, width) in leaves.into_iter().flatten().flat_map(|leaf| parts(*leaf)) {
-            let size = width.div_ceil(8);
-            let value = &words[at..at + word_count(width)];
-            BitWriter::new(&mut preserved.bytes).put_words(value, size * 8);
+        let mut bytes = Vec::new();
+        if let Some(list) = self.field_list(field_list) {
+            bytes.reserve_exact(list.bytes);
+            for &(at, width) in &list.numbers {
+                let size = bytes_of(width);
+                if width <= WORD {
+                    let value = words[at].to_be_bytes();
+                    bytes.extend_from_slice(&value[value.len() - size..]);
+                } else {
+                    let value = &words[at..at + word_count(width)];
+                    BitWriter::new(&mut bytes).put_words(value, size as u32 * 8);
+                }
+            }
         }
-        preserved
+        Preserved { field_list, bytes }
     }
 
     /// Sets the words of a packet that field lists name to zero.
     pub fn clear_field_lists(&self, words: &mut [u128]) {
-        let leaves = self.field_lists.iter().flat_map(|list| &list.leaves);
-        for (at, width) in leaves.flat_map(|leaf| parts(*leaf)) {
-            words[at..at + word_count(width)].fill(0);
+        for (at, width) in self.field_lists.iter().flat_map(|list| &list.numbers) {
+            words[*at..*at + word_count(*width)].fill(0);
         }
     }
 
     /// Puts preserved values back into the words of a packet. Bytes that are missing
     /// leave the rest as it is.
     pub fn restore(&self, preserved: &Preserved, words: &mut [u128]) {
-        let mut from = 0;
-        let leaves = self
-            .field_list(preserved.field_list)
-            .map(|list| &list.leaves);
-        for (at, width) in leaves.into_iter().flatten().flat_map(|leaf| parts(*leaf)) {
-            let size = width.div_ceil(8);
-            let value = &mut words[at..at + word_count(width)];
-            if !read_words(&preserved.bytes, from, size * 8, value) {
+        let Some(list) = self.field_list(preserved.field_list) else {
+            return;
+        };
+        let mut rest = &preserved.bytes[..];
+        for &(at, width) in &list.numbers {
+            let Some((value, behind)) = rest.split_at_checked(bytes_of(width)) else {
                 return;
+            };
+            rest = behind;
+            let words = &mut words[at..at + word_count(width)];
+            if width <= WORD {
+                let mut word = [0; WORD as usize / 8];
+                let start = word.len() - value.len();
+                word[start..].copy_from_slice(value);
+                words[0] = u128::from_be_bytes(word);
+            } else {
+                read_words(value, 0, value.len() as u32 * 8, words);
             }
-            clear_above(value, width);
-            from += (size * 8) as usize;
+            clear_above(words, width);
         }
     }
 }

@@ -2,8 +2,11 @@
 
 use crate::queue::Queued;
 use stateplane_invariant::{Invariants, invariant};
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// Queues that are kept for hold times of which no copy waits.
+const SPARE_QUEUES: usize = 64;
 
 struct Held<P> {
     due: u64,
@@ -13,39 +16,26 @@ struct Held<P> {
     packet: Queued<P>,
 }
 
-impl<P> Held<P> {
-    fn key(&self) -> (u64, u64) {
-        (self.due, self.sequence)
-    }
-}
-
-impl<P> PartialEq for Held<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<P> Eq for Held<P> {}
-
-impl<P> PartialOrd for Held<P> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<P> Ord for Held<P> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
+/// Copies of one hold time in the order of their arrival, which is that of their times.
+struct Waiting<P> {
+    hold_us: u64,
+    copies: VecDeque<Held<P>>,
 }
 
 /// More copies are held, or more bytes, than counted.
 pub(crate) struct Overfull;
 
-/// Copies ordered by the time at which they are due, bounded in number and bytes.
+/// Copies ordered by the time at which they are due, bounded in number and bytes. A switch has few
+/// hold times and many copies: those of each hold time are in a queue, of which the first ones alone
+/// are compared.
 pub(crate) struct HoldQueue<P> {
-    heap: BinaryHeap<Reverse<Held<P>>>,
+    queues: Vec<Waiting<P>>,
+    /// Places of queues by their hold time.
+    places: BTreeMap<u64, usize>,
+    /// Of each queue that is not empty, time and sequence of the first copy, and the queue's place.
+    first: BinaryHeap<Reverse<(u64, u64, usize)>>,
     next_sequence: u64,
+    held: usize,
     bytes: u64,
     max_packets: usize,
     max_bytes: u64,
@@ -54,8 +44,11 @@ pub(crate) struct HoldQueue<P> {
 impl<P> HoldQueue<P> {
     pub(crate) fn new(max_packets: u32, max_bytes: u64) -> Self {
         Self {
-            heap: BinaryHeap::new(),
+            queues: Vec::new(),
+            places: BTreeMap::new(),
+            first: BinaryHeap::new(),
             next_sequence: 0,
+            held: 0,
             bytes: 0,
             max_packets: max_packets as usize,
             max_bytes,
@@ -69,37 +62,67 @@ impl<P> HoldQueue<P> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.held
     }
 
     /// Time at which the first copy is due.
     pub(crate) fn first_due(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse(held)| held.due)
+        self.first.peek().map(|Reverse((due, ..))| *due)
     }
 
-    /// Adds `packet`; returns false if there is no room.
-    pub(crate) fn push(&mut self, due: u64, bytes: u64, packet: Queued<P>) -> bool {
-        if self.heap.len() >= self.max_packets || self.bytes.saturating_add(bytes) > self.max_bytes
-        {
+    /// Place of the queue of a hold time.
+    fn place(&mut self, hold_us: u64) -> usize {
+        if let Some(&place) = self.places.get(&hold_us) {
+            return place;
+        }
+        let spare = self.queues.len() >= SPARE_QUEUES;
+        let spare = spare
+            .then(|| self.queues.iter().position(|it| it.copies.is_empty()))
+            .flatten();
+        let place = spare.unwrap_or(self.queues.len());
+        if let Some(queue) = self.queues.get_mut(place) {
+            self.places.remove(&queue.hold_us);
+            queue.hold_us = hold_us;
+        } else {
+            self.queues.push(Waiting {
+                hold_us,
+                copies: VecDeque::new(),
+            });
+        }
+        self.places.insert(hold_us, place);
+        place
+    }
+
+    /// Adds `packet`, which waits from `now` for `hold_us`; returns false if there is no room. No call
+    /// has a `now` before that of an earlier one.
+    pub(crate) fn push(&mut self, now: u64, hold_us: u64, bytes: u64, packet: Queued<P>) -> bool {
+        if self.held >= self.max_packets || self.bytes.saturating_add(bytes) > self.max_bytes {
             return false;
         }
+        let place = self.place(hold_us);
+        let due = now.saturating_add(hold_us);
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
         self.bytes += bytes;
-        self.heap.push(Reverse(Held {
+        self.held += 1;
+        let copies = &mut self.queues[place].copies;
+        if copies.is_empty() {
+            self.first.push(Reverse((due, sequence, place)));
+        }
+        copies.push_back(Held {
             due,
-            sequence: self.next_sequence,
+            sequence,
             bytes,
             packet,
-        }));
-        self.next_sequence += 1;
+        });
         true
     }
 
     /// Port of the first copy, if it is due at `now`.
     pub(crate) fn due_port(&self, now: u64) -> Option<u16> {
-        self.heap
-            .peek()
-            .filter(|Reverse(held)| held.due <= now)
-            .map(|Reverse(held)| held.packet.port)
+        let Reverse((due, _, place)) = self.first.peek()?;
+        let first = self.queues[*place].copies.front();
+        first.filter(|_| *due <= now).map(|held| held.packet.port)
     }
 
     /// Takes out the first copy; an error if more is held than may be, and the copy is dropped.
@@ -107,8 +130,14 @@ impl<P> HoldQueue<P> {
         &mut self,
         invariants: &mut Invariants,
     ) -> Option<Result<Queued<P>, Overfull>> {
-        let (held, bytes) = (self.heap.len(), self.bytes);
-        let Reverse(first) = self.heap.pop()?;
+        let (held, bytes) = (self.held, self.bytes);
+        let Reverse((_, _, place)) = self.first.pop()?;
+        let copies = &mut self.queues[place].copies;
+        let first = copies.pop_front()?;
+        if let Some(next) = copies.front() {
+            self.first.push(Reverse((next.due, next.sequence, place)));
+        }
+        self.held -= 1;
         let rest = bytes.checked_sub(first.bytes);
         self.bytes = rest.unwrap_or(0);
         let within = invariant!(
@@ -123,5 +152,57 @@ impl<P> HoldQueue<P> {
         } else {
             Err(Overfull)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stateplane_runtime::InstanceType;
+
+    fn copy(number: u32) -> Queued<u32> {
+        Queued::new(number, 0, InstanceType::IngressClone)
+    }
+
+    /// Numbers of the copies in the order in which they come out.
+    fn out(queue: &mut HoldQueue<u32>) -> Vec<u32> {
+        let mut invariants = Invariants::new(false);
+        std::iter::from_fn(|| queue.pop(&mut invariants)?.ok())
+            .map(|queued| queued.packet)
+            .collect()
+    }
+
+    #[test]
+    fn copies_come_in_the_order_of_their_times_and_then_of_arrival() {
+        let mut queue = HoldQueue::new(100, 1000);
+        let mut expected = Vec::new();
+        for number in 0..40_u32 {
+            let (now, hold) = (u64::from(number / 4), u64::from(number * 7 % 5 + 1));
+            assert!(queue.push(now, hold, 1, copy(number)));
+            expected.push((now + hold, number));
+        }
+        expected.sort_unstable();
+        assert_eq!(queue.first_due(), Some(expected[0].0));
+        assert_eq!(queue.due_port(expected[0].0 - 1), None);
+        assert_eq!(queue.due_port(expected[0].0), Some(0));
+        let numbers: Vec<u32> = expected.into_iter().map(|(_, number)| number).collect();
+        assert_eq!(out(&mut queue), numbers);
+        assert_eq!((queue.len(), queue.first_due()), (0, None));
+    }
+
+    #[test]
+    fn queues_of_hold_times_that_are_over_are_used_again() {
+        let mut queue = HoldQueue::new(1000, 1000);
+        for round in 0..10 {
+            for hold in 0..SPARE_QUEUES as u64 {
+                let hold = round * 1000 + hold + 1;
+                assert!(queue.push(round, hold, 1, copy(hold as u32)));
+            }
+            assert_eq!(out(&mut queue).len(), SPARE_QUEUES);
+        }
+        assert_eq!(
+            (queue.queues.len(), queue.places.len()),
+            (SPARE_QUEUES, SPARE_QUEUES)
+        );
     }
 }

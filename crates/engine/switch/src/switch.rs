@@ -441,7 +441,10 @@ impl<E: Engine> Switch<E> {
                     return false;
                 }
                 match self.held.pop(&mut self.invariants) {
-                    Some(Ok(packet)) => self.enqueue(packet),
+                    Some(Ok(mut copy)) => {
+                        self.engine.take_up(&mut copy.packet);
+                        self.enqueue(copy);
+                    }
                     Some(Err(Overfull)) => self.counters.drop(DropReason::BrokenInvariant),
                     None => {}
                 }

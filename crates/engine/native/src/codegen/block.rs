@@ -14,6 +14,7 @@ use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use stateplane_ir::{Callee, CloneKind, ControlId, LOOP_LIMIT, MatchKind, Op, Stmt};
 use stateplane_runtime::DROP_PORT;
 use std::mem::offset_of;
+use std::ops::Range;
 
 /// A function of a program.
 pub(crate) type Function = unsafe extern "C" fn(*mut Context) -> u64;
@@ -36,6 +37,18 @@ pub(crate) struct Code {
     pub(crate) room: usize,
     /// Bytes of machine code.
     pub(crate) bytes: usize,
+    /// Words of a packet between ingress and egress that egress, or a later pass, may read.
+    pub(crate) kept: Kept,
+}
+
+/// Words that are kept in memory between ingress and egress.
+pub(crate) struct Kept {
+    /// Ranges that have them all, and a few more.
+    pub(crate) ranges: Vec<Range<usize>>,
+    /// The words themselves.
+    pub(crate) words: Vec<usize>,
+    /// Those of them that may have more than 64 bits.
+    pub(crate) upper: Vec<usize>,
 }
 
 impl std::fmt::Debug for Code {
@@ -125,6 +138,7 @@ pub(crate) fn compile(plan: &Plan, verify: bool) -> Result<Code, String> {
     } else {
         None
     };
+    let kept = Kept::new(plan, &maker.kept);
     let (sites, room, bytes) = (maker.sites, maker.room, maker.bytes);
     module
         .finalize_definitions()
@@ -146,7 +160,42 @@ pub(crate) fn compile(plan: &Plan, verify: bool) -> Result<Code, String> {
         sites,
         room,
         bytes,
+        kept,
     })
+}
+
+/// Words between two ranges that are copied with them.
+const GAP: usize = 4;
+
+impl Kept {
+    /// Words of `kept`, those that live in memory, and the places of headers.
+    fn new(plan: &Plan, kept: &[bool]) -> Kept {
+        let mut all = kept.to_vec();
+        for range in plan.cleared() {
+            all[range].fill(true);
+        }
+        all.resize(plan.packet_words(), true);
+        let words: Vec<usize> = (0..all.len()).filter(|at| all[*at]).collect();
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for &at in &words {
+            match ranges.last_mut() {
+                Some(last) if at - last.end <= GAP => last.end = at + 1,
+                _ => ranges.push(at..at + 1),
+            }
+        }
+        // A word in the middle of a wide scalar has no slot; a header's place is a number.
+        let is_narrow = |at: usize| match plan.slots.get(at) {
+            _ if at >= plan.storage.packet.end => true,
+            Some(Some(slot)) => slot.width <= 64,
+            _ => false,
+        };
+        let upper = words.iter().copied().filter(|at| !is_narrow(*at));
+        Kept {
+            upper: upper.collect(),
+            ranges,
+            words,
+        }
+    }
 }
 
 fn clones_in_ingress(plan: &Plan) -> bool {

@@ -118,13 +118,16 @@ impl<E: Engine> Switch<E> {
         }
 
         if let Some(preserved) = outcome.resubmit {
+            self.engine.release(outcome.packet);
             self.resubmit(frame, port, preserved, resubmits);
         } else if outcome.mcast_grp != 0 {
             self.replicate(outcome.packet, outcome.mcast_grp);
-        } else if outcome.egress_spec == DROP_PORT {
-            self.drop(by_program);
-        } else if outcome.egress_spec > DROP_PORT {
-            self.drop(DropReason::UnknownPort);
+        } else if outcome.egress_spec >= DROP_PORT {
+            self.engine.release(outcome.packet);
+            self.drop(match outcome.egress_spec {
+                DROP_PORT => by_program,
+                _ => DropReason::UnknownPort,
+            });
         } else {
             self.enqueue(Queued::new(
                 outcome.packet,
@@ -180,12 +183,21 @@ impl<E: Engine> Switch<E> {
         self.counters.replicated += 1;
         let replicas = replicas.len();
         self.engine.note(SwitchEvent::Multicast { group, replicas });
+        self.counters.replicas += replicas as u64;
+        let mut packet = Some(packet);
         for position in 0..replicas {
             let Replica { port, rid } = self.groups[&group][position];
-            self.counters.replicas += 1;
-            let mut copy = Queued::new(packet.clone(), port, InstanceType::Replication);
-            copy.rid = rid;
-            self.enqueue(copy);
+            let is_last = position + 1 == replicas;
+            let copy = if is_last {
+                packet.take()
+            } else {
+                packet.as_ref().map(|packet| self.engine.duplicate(packet))
+            };
+            if let Some(copy) = copy {
+                let mut copy = Queued::new(copy, port, InstanceType::Replication);
+                copy.rid = rid;
+                self.enqueue(copy);
+            }
         }
     }
 
@@ -206,7 +218,8 @@ impl<E: Engine> Switch<E> {
             match self.groups.get(&group).cloned() {
                 Some(replicas) => {
                     for Replica { port, rid } in replicas {
-                        let mut copy = Queued::new(packet.clone(), port, instance);
+                        let copy = self.engine.duplicate(&packet);
+                        let mut copy = Queued::new(copy, port, instance);
                         copy.rid = rid;
                         self.hold(session.hold_us, copy);
                     }
@@ -219,14 +232,13 @@ impl<E: Engine> Switch<E> {
         }
     }
 
-    fn hold(&mut self, hold_us: u64, copy: Queued<E::InFlight>) {
+    fn hold(&mut self, hold_us: u64, mut copy: Queued<E::InFlight>) {
         let bytes = self.engine.length(&copy.packet) as u64;
         if hold_us == 0 {
-            self.enqueue(copy);
-        } else if !self
-            .held
-            .push(self.now.saturating_add(hold_us), bytes, copy)
-        {
+            return self.enqueue(copy);
+        }
+        self.engine.set_aside(&mut copy.packet);
+        if !self.held.push(self.now, hold_us, bytes, copy) {
             self.drop(DropReason::HeldFull);
         }
     }
