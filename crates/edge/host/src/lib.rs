@@ -16,6 +16,7 @@ mod log_lines;
 pub mod metrics;
 pub mod multicast_receiver;
 pub mod multicast_sender;
+pub mod multicast_state;
 pub mod multicast_store;
 mod poll;
 pub mod ports;

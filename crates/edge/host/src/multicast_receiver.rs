@@ -83,6 +83,10 @@ pub struct MulticastReceiver {
     list: u16,
     /// Greatest final timestamp of what was told before the receiver was listed.
     after: u64,
+    /// The receiver's own address.
+    own: Ipv4Addr,
+    /// Place of a peer's state, if the program began with one.
+    behind: Option<FinalTime>,
     refusal: u8,
     /// Epoch and address of the leader.
     leader: Option<(u32, Ipv4Addr)>,
@@ -115,6 +119,8 @@ impl MulticastReceiver {
             number: NO_NUMBER,
             list: 0,
             after: 0,
+            own: address,
+            behind: None,
             refusal: joined::WAITS,
             leader: None,
             join_at: now,
@@ -137,6 +143,11 @@ impl MulticastReceiver {
         boot_time_us()
     }
 
+    /// Its own address.
+    pub fn address(&self) -> Ipv4Addr {
+        self.own
+    }
+
     /// Its number in the group's list.
     pub fn number(&self) -> u8 {
         self.number
@@ -145,6 +156,12 @@ impl MulticastReceiver {
     /// Final timestamp behind which it gets all messages.
     pub fn after(&self) -> u64 {
         self.after
+    }
+
+    /// The program has a peer's [state](crate::multicast_state) of this place: what the state has is not
+    /// given. To be called before anything is fetched.
+    pub fn begin_behind(&mut self, place: FinalTime) {
+        self.behind = Some(place);
     }
 
     /// Messages that wait to be fetched.
@@ -182,6 +199,7 @@ impl MulticastReceiver {
             match self.receiver.as_mut()?.poll_deliver()? {
                 // It was told to the others before this one was listed.
                 Delivery::Message { at, .. } if at.time <= self.after => {}
+                Delivery::Message { at, .. } if self.behind.is_some_and(|behind| at <= behind) => {}
                 Delivery::Message {
                     id,
                     at,

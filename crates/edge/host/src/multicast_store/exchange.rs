@@ -1,31 +1,22 @@
 //! The talk of a replica with other replicas and with clients, in threads of its own.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
 use stateplane_multicast_store::{Executed, Replica, Snapshot, StoreConfig, To, Transmit};
 
 use super::{padded, unpadded};
 use crate::clock::boot_time_us;
-use crate::sealing::{
-    Guard, KeysError, SealReport, fetch_sealed, give_sealed, open_datagram, send_datagram,
-};
+use crate::multicast_state::{self, States};
+use crate::sealing::{Guard, KeysError, SealReport, open_datagram, send_datagram};
 
 /// Time between two looks at what is missing.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// Time between two tries to get a peer's state, and that each step of one may take.
-const RETRY: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Most bytes of a state.
-const MOST_BYTES: u64 = 1 << 32;
 
 /// Function that is told what a replica executes, and when, before anybody is answered.
 pub(super) type Tell = Box<dyn FnMut(u64, &Executed) + Send>;
@@ -40,13 +31,14 @@ pub(super) struct State {
 /// An exchange and its threads, which end with it.
 pub(super) struct Running {
     pub(super) exchange: Arc<Exchange>,
-    threads: Vec<JoinHandle<()>>,
+    states: States,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.exchange.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
+        if let Some(thread) = self.thread.take() {
             // One that panicked has ended.
             let _ = thread.join();
         }
@@ -57,8 +49,7 @@ impl Drop for Running {
 pub(super) struct Exchange {
     state: Mutex<State>,
     socket: UdpSocket,
-    own: Ipv4Addr,
-    guard: Option<Mutex<Guard>>,
+    guard: Option<Arc<Mutex<Guard>>>,
     peers: Vec<(u8, SocketAddrV4)>,
     stop: AtomicBool,
 }
@@ -83,33 +74,26 @@ impl Running {
     ) -> io::Result<Running> {
         let socket = UdpSocket::bind(own)?;
         socket.set_read_timeout(Some(LOOK))?;
-        let listener = TcpListener::bind(own)?;
-        listener.set_nonblocking(true)?;
+        let guard = guard.map(|guard| Arc::new(Mutex::new(guard)));
         let exchange = Arc::new(Exchange {
             state: Mutex::new(State {
                 replica: None,
                 tell,
             }),
             socket,
-            own: *own.ip(),
-            guard: guard.map(Mutex::new),
+            guard: guard.clone(),
             peers,
             stop: AtomicBool::new(false),
         });
-        let mut running = Running {
+        let given = Arc::clone(&exchange);
+        let states = States::with(own, guard, move || given.given())?;
+        let taking = Arc::clone(&exchange);
+        let thread = thread::Builder::new().spawn(move || taking.take())?;
+        Ok(Running {
             exchange,
-            threads: Vec::new(),
-        };
-        running.spawn(|exchange| exchange.take())?;
-        running.spawn(move |exchange| exchange.give(&listener))?;
-        Ok(running)
-    }
-
-    fn spawn(&mut self, work: impl FnOnce(&Exchange) + Send + 'static) -> io::Result<()> {
-        let exchange = Arc::clone(&self.exchange);
-        let thread = thread::Builder::new().spawn(move || work(&exchange))?;
-        self.threads.push(thread);
-        Ok(())
+            states,
+            thread: Some(thread),
+        })
     }
 
     /// Asks peers of the shard for their states, one after another, until the replica ends or one
@@ -123,20 +107,33 @@ impl Running {
         config: StoreConfig,
         after: u64,
     ) -> io::Result<Receiver<Snapshot>> {
-        let (sender, joined) = mpsc::channel();
-        self.spawn(move |exchange| {
-            if let Some(state) = exchange.find(config, after) {
-                // A replica that has ended takes none.
-                let _ = sender.send(state);
-            }
-        })?;
-        Ok(joined)
+        let peers = self.exchange.peers.iter();
+        let own = peers.filter(|(of, _)| *of == config.shard);
+        let own = own.map(|(_, address)| *address).collect();
+        self.states.join(own, after, move |state| {
+            let state = Snapshot::parse(config, &state.bytes).ok()?;
+            state.covers(after).then_some(state)
+        })
     }
 }
 
 impl Exchange {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+
+    /// The state for a peer that joins, if there is one.
+    fn given(&self) -> Option<multicast_state::State> {
+        let snapshot = self.state().replica.as_ref()?.snapshot();
+        let mut place = snapshot.at();
+        if snapshot.covers(place.time) {
+            // Nothing of this time waits.
+            place.group = u8::MAX;
+        }
+        Some(multicast_state::State {
+            place,
+            bytes: snapshot.to_vec(),
+        })
     }
 
     fn stops(&self) -> bool {
@@ -222,67 +219,4 @@ impl Exchange {
             self.send(&mut state);
         }
     }
-
-    /// Gives the state to each peer that connects, one after another, until the replica ends.
-    fn give(&self, listener: &TcpListener) {
-        while !self.stops() {
-            let Ok((mut stream, _)) = listener.accept() else {
-                thread::sleep(LOOK);
-                continue;
-            };
-            let state = || {
-                let state = self.state();
-                let replica = state.replica.as_ref();
-                replica.map(|it| it.snapshot().to_vec()).unwrap_or_default()
-            };
-            // A peer that gets less sees that it is no state.
-            let _ = patient(&stream).and_then(|()| match &self.guard {
-                Some(guard) => give_sealed(guard, &mut stream, state),
-                None => stream.write_all(&state()),
-            });
-        }
-    }
-
-    /// The first state of a peer of the shard that covers the timestamp `after`; none if the replica
-    /// ends before.
-    fn find(&self, config: StoreConfig, after: u64) -> Option<Snapshot> {
-        let own = self.peers.iter().filter(|(of, _)| *of == config.shard);
-        let own: Vec<SocketAddrV4> = own.map(|(_, address)| *address).collect();
-        while !self.stops() {
-            for address in &own {
-                let state = self.fetch(*address).ok();
-                let state = state.and_then(|bytes| Snapshot::parse(config, &bytes).ok());
-                if let Some(state) = state.filter(|state| state.covers(after)) {
-                    return Some(state);
-                }
-            }
-            thread::sleep(RETRY);
-        }
-        None
-    }
-
-    /// The state of the replica at an address.
-    fn fetch(&self, address: SocketAddrV4) -> io::Result<Vec<u8>> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        // The peer knows this end's keys by its address.
-        socket.bind(&SocketAddr::V4(SocketAddrV4::new(self.own, 0)).into())?;
-        socket.connect_timeout(&SocketAddr::V4(address).into(), PATIENCE)?;
-        let mut stream = TcpStream::from(socket);
-        patient(&stream)?;
-        match &self.guard {
-            Some(guard) => fetch_sealed(guard, &mut stream, MOST_BYTES),
-            None => {
-                let mut bytes = Vec::new();
-                stream.take(MOST_BYTES).read_to_end(&mut bytes)?;
-                Ok(bytes)
-            }
-        }
-    }
-}
-
-/// Lets each step of a stream wait, and not longer than [`PATIENCE`].
-fn patient(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))
 }
