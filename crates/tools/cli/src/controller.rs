@@ -62,7 +62,8 @@ pub fn run(arguments: &ControllerArguments) -> Result<(), CommandError> {
     let coordination = deployment.coordination.as_ref();
     let groups = coordination.map(|it| it.settings(address)).transpose();
     let multicast = deployment.multicast.as_ref();
-    let multicast = multicast.map(|it| it.settings(address)).transpose();
+    let sealed = arguments.keys.is_some();
+    let multicast = multicast.map(|it| it.settings(address, sealed)).transpose();
     let systems = Systems {
         chains: chains.map_err(|error| failed(&error))?,
         groups: groups.map_err(|error| failed(&error))?,

@@ -292,6 +292,8 @@ impl RunArguments {
         let Some(path) = &self.keys else {
             return Ok(None);
         };
+        file.check_sealed()
+            .map_err(|error| CommandError::coded(Failure::Input, error.code(), error))?;
         let coordination = file.coordination.as_ref();
         let multicast = file.multicast.as_ref();
         let sealing = Sealing::new(read_keys(path)?, self.sealed_ports.clone())

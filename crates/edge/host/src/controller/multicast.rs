@@ -8,6 +8,7 @@ use stateplane_multicast_groups::{Settings, Switch};
 
 use super::ControllerError;
 use super::backend::SWITCHES_END;
+use crate::sealing::longest_payload;
 
 /// The section `[multicast]` of a deployment file: the switches of multicast, and the groups that
 /// the controllers make of them.
@@ -36,7 +37,7 @@ use super::backend::SWITCHES_END;
 /// "#;
 /// let deployment =
 ///     stateplane_host::deployment::Deployment::parse("deployment.toml".as_ref(), file)?;
-/// let settings = deployment.multicast()?.settings("10.0.0.20:4795".parse()?)?;
+/// let settings = deployment.multicast()?.settings("10.0.0.20:4795".parse()?, false)?;
 /// assert_eq!((settings.groups, settings.switches.len()), (2, 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -58,9 +59,9 @@ pub struct MulticastFile {
     /// have at most a quarter of the window.
     #[serde(default = "eight")]
     pub lanes: u8,
-    /// Bytes of the longest payload: the MTU of the paths less 100; 1,400 unless set.
-    #[serde(default = "longest")]
-    pub longest: u16,
+    /// Bytes of the longest payload: the MTU of the paths less 100, and less 48 more with `--keys`;
+    /// 1,400 unless set, with `--keys` 1,352.
+    pub longest: Option<u16>,
     /// ms of silence after which a switch is taken for dead; 100 unless set.
     #[serde(default = "hundred")]
     pub detection_ms: u32,
@@ -110,10 +111,6 @@ fn eight() -> u8 {
     8
 }
 
-fn longest() -> u16 {
-    1400
-}
-
 fn hundred() -> u32 {
     100
 }
@@ -142,13 +139,17 @@ fn microseconds(ms: u32) -> u64 {
 const QUESTIONS: u64 = 5;
 
 impl MulticastFile {
-    /// Settings of the controller that listens at `address`.
+    /// Settings of the controller that listens at `address`; `sealed` says that messages are sealed.
     ///
     /// # Errors
     ///
     /// [`ControllerError::Multicast`]; [`ControllerError::TooLong`] for a number of a switch that is
     /// too great.
-    pub fn settings(&self, address: SocketAddrV4) -> Result<Settings, ControllerError> {
+    pub fn settings(
+        &self,
+        address: SocketAddrV4,
+        sealed: bool,
+    ) -> Result<Settings, ControllerError> {
         let mut domains = BTreeMap::new();
         let mut switches = Vec::new();
         for (place, switch) in (0..).zip(&self.switch) {
@@ -175,7 +176,7 @@ impl MulticastFile {
             window: self.window,
             slots: self.slots,
             lanes: self.lanes,
-            longest: self.longest,
+            longest: self.longest.unwrap_or_else(|| longest_payload(sealed)),
             detection,
             watch: (detection / QUESTIONS).max(1),
             replace_after: microseconds(self.replace_after_ms),
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn switches_of_one_domain_have_one_number_and_those_without_their_own() {
         let file = file(&[(7, Some("a")), (8, None), (9, Some("b")), (10, Some("a"))]);
-        let settings = file.settings(ADDRESS).unwrap();
+        let settings = file.settings(ADDRESS, false).unwrap();
         let domains: Vec<u32> = settings.switches.iter().map(|it| it.domain).collect();
         assert_eq!(domains, [0, 1, 2, 0]);
         assert_eq!((settings.watch, settings.detection), (20_000, 100_000));
@@ -227,8 +228,27 @@ mod tests {
     }
 
     #[test]
+    fn payloads_leave_room_for_seals_unless_the_file_says_their_length() {
+        let file = file(&[(1, None), (2, None), (3, None)]);
+        let longest =
+            |file: &MulticastFile, sealed| file.settings(ADDRESS, sealed).unwrap().longest;
+        assert_eq!(
+            [false, true].map(|sealed| longest(&file, sealed)),
+            [1400, 1352]
+        );
+        let set = MulticastFile {
+            longest: Some(8900),
+            ..file
+        };
+        assert_eq!(
+            [false, true].map(|sealed| longest(&set, sealed)),
+            [8900, 8900]
+        );
+    }
+
+    #[test]
     fn what_contradicts_itself_is_refused() {
-        let refused = |file: &MulticastFile| file.settings(ADDRESS).unwrap_err().code();
+        let refused = |file: &MulticastFile| file.settings(ADDRESS, false).unwrap_err().code();
         assert_eq!(refused(&file(&[(1, None), (2, None)])), "K129");
         assert_eq!(refused(&file(&[(1, None), (1, None), (2, None)])), "K127");
         assert_eq!(

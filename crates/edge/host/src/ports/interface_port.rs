@@ -258,6 +258,11 @@ impl InterfacePort {
         self.longest
     }
 
+    /// Bytes of the longest IP packet.
+    pub(crate) fn mtu(&self) -> usize {
+        self.longest - HEADER_BYTES
+    }
+
     /// Gives `frames` to the interface.
     pub(crate) fn send(&mut self, frames: &[Vec<u8>]) {
         let sent = match &mut self.link {

@@ -233,6 +233,14 @@ impl Port {
         }
     }
 
+    /// Bytes of the longest IP packet that the interface sends; captures take any.
+    pub(crate) fn mtu(&self) -> Option<usize> {
+        match &self.kind {
+            Kind::Interface(port) => Some(port.mtu()),
+            Kind::Capture(_) => None,
+        }
+    }
+
     /// True if more frames may come.
     pub(crate) fn is_open_ended(&self) -> bool {
         match &self.kind {

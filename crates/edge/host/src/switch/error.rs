@@ -24,6 +24,20 @@ pub enum SwitchServerError {
     /// A port that is to pass sealed messages and has no interface.
     #[error("port {0} is to be sealed but has no interface: name one of the ports given")]
     SealedPort(Port),
+    /// Payloads of multicast that a sealed port cannot send.
+    #[error(
+        "payloads of multicast of {longest} bytes do not fit, sealed, into what port {port} ({interface}) sends: set `longest` to {room} in the sections `[multicast]` of all switches and of the deployment, or give the interface a greater MTU"
+    )]
+    LongPayloads {
+        /// The port.
+        port: Port,
+        /// Its interface.
+        interface: String,
+        /// Bytes of the longest payload, as the file says or without a word of it.
+        longest: usize,
+        /// Bytes of the longest payload that fits.
+        room: usize,
+    },
     /// A program with the library of a system whose packets must come one after another.
     #[error(
         "a program with the {0} library runs on one worker: it reads and writes its state in several steps for each packet; leave out --workers"
@@ -86,6 +100,7 @@ impl SwitchServerError {
             SwitchServerError::Control(_) => "H216",
             SwitchServerError::SealedPort(_) => "H217",
             SwitchServerError::OneWorker(_) => "H218",
+            SwitchServerError::LongPayloads { .. } => "H251",
             SwitchServerError::Incomplete(error) => error.code(),
             SwitchServerError::Unfit { .. } => "H219",
             SwitchServerError::File(error) => error.code(),

@@ -526,6 +526,27 @@ impl SwitchFile {
         })
     }
 
+    /// Refuses what a switch whose messages are sealed cannot do: a controller that its process asks for
+    /// chains of the store and that says what there is of multicast. It would hear two ends of one
+    /// number there, and take each for the other's next start.
+    ///
+    /// # Errors
+    ///
+    /// [`SwitchFileError`] with the line of the section `[multicast]`.
+    pub fn check_sealed(&self) -> Result<(), SwitchFileError> {
+        self.each(self.multicast.as_slice(), |multicast| {
+            let chains = self.chains.iter().flat_map(|it| &it.get_ref().controllers);
+            let mut both = chains.map(SocketAddrV4::ip).filter(|address| {
+                let mut others = multicast.controllers.iter();
+                others.any(|other| other.ip() == *address)
+            });
+            match both.next() {
+                Some(address) => Err(SwitchFileCause::TwoEnds(*address)),
+                None => Ok(()),
+            }
+        })
+    }
+
     /// Sets the tables and registers of a program.
     fn apply_to_state(
         &self,

@@ -3,7 +3,9 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
+use stateplane_seal::TRAILER_LENGTH;
 use stateplane_switch::Port;
+use stateplane_wire::{ipv4, multicast, udp};
 
 use super::SealReport;
 use crate::sealing::{
@@ -21,6 +23,12 @@ pub struct Sealing {
     counters: FrameCounters,
     /// Frames to send back, as they are.
     answers: Vec<(Port, Vec<u8>)>,
+}
+
+/// Bytes of the longest payload of multicast that fits, sealed, into IP packets of `mtu` bytes.
+pub(super) fn sealed_payload(mtu: usize) -> usize {
+    let headers = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + multicast::HEADER_LENGTH;
+    mtu.saturating_sub(headers + TRAILER_LENGTH)
 }
 
 impl Sealing {

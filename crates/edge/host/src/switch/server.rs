@@ -8,6 +8,7 @@ use super::greeter::{Greeter, HeadFile};
 use super::neighbours::Neighbours;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
 use super::run::RunOptions;
+use super::sealing::sealed_payload;
 use super::told::Told;
 use super::{
     ChainsError, ControlPlane, EntryFile, RemoteCalls, Sealing, SwitchFile, SwitchServerError, file,
@@ -314,6 +315,7 @@ impl<E: Engine> SwitchServer<E> {
         remote: Option<RemoteCalls<E>>,
         options: RunOptions<'_>,
     ) -> Result<SwitchReport, SwitchServerError> {
+        self.check_payloads(file)?;
         self.route_ports(&file.routed_ports()?);
         self.neighbours = Neighbours::new(file.own_addresses()?);
         self.greeter = greeter;
@@ -326,6 +328,28 @@ impl<E: Engine> SwitchServer<E> {
         }
         self.tell_notices(options.notify);
         served.map(|()| self.report())
+    }
+
+    /// Refuses payloads of multicast with which a sealed port has no room for the seal.
+    fn check_payloads(&self, file: &SwitchFile) -> Result<(), SwitchServerError> {
+        let multicast = file.multicast.as_ref();
+        let following = multicast.and_then(|file| file.get_ref().following(true));
+        let (Some(following), Some(sealing)) = (following, &self.sealing) else {
+            return Ok(());
+        };
+        let longest = usize::from(following.longest);
+        for served in self.ports.iter().filter(|it| sealing.covers(it.number)) {
+            let room = served.port.mtu().map(sealed_payload);
+            if let Some(room) = room.filter(|room| *room < longest) {
+                return Err(SwitchServerError::LongPayloads {
+                    port: served.number,
+                    interface: served.port.name().to_owned(),
+                    longest,
+                    room,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn serve(

@@ -8,6 +8,7 @@ use stateplane_switch::{Port, SwitchError};
 use stateplane_sync_setup::SetupError as SyncError;
 use std::fmt;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// A configuration file that is refused.
@@ -83,6 +84,11 @@ pub enum SwitchFileCause {
         "switch 0 is none: `switch` is a number from 1, which no other switch of the store, or of the service, has"
     )]
     SwitchZero,
+    /// A controller of chains and of multicast, with keys.
+    #[error(
+        "with --keys the controller {0} cannot be one of `[chains]` and of `[multicast]`: let a controller at another address make the chains, or run the two programs on two switches"
+    )]
+    TwoEnds(Ipv4Addr),
     /// Heads of chains without the number of shards.
     #[error("`heads` needs `shards` too, the number in the store's file")]
     NoShards,
@@ -154,6 +160,7 @@ impl SwitchFileCause {
             SwitchFileCause::Mac(_) => "H236",
             SwitchFileCause::SwitchZero => "H237",
             SwitchFileCause::NoShards => "H238",
+            SwitchFileCause::TwoEnds(_) => "H250",
             SwitchFileCause::Replication(SetupError::State(error)) => error.code(),
             SwitchFileCause::Replication(SetupError::Switch(error)) => error.code(),
             SwitchFileCause::Coordination(error) => error.code(),

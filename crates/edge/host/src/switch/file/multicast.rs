@@ -1,6 +1,7 @@
 //! The section `[multicast]`: what the multicast library needs of this switch.
 
 use super::SwitchFileCause;
+use crate::sealing::longest_payload;
 use crate::switch::Following;
 use serde::Deserialize;
 use stateplane_multicast_setup::{Hold, Multicast};
@@ -29,14 +30,12 @@ pub struct MulticastFile {
     /// Number by which the controllers know the switch, from 1.
     #[serde(default)]
     pub switch: u32,
-    /// Bytes of the longest payload: the MTU of the paths less 100; 1,400 unless set.
+    /// Bytes of the longest payload: the MTU of the paths less 100, and less 48 more with `--keys`;
+    /// 1,400 unless set, with `--keys` 1,352.
     pub longest: Option<u16>,
     /// ms between two signs of life for the controllers, at least 1; 20 unless set.
     pub beat_ms: Option<u32>,
 }
-
-/// Bytes of the longest payload unless set.
-const LONGEST_PAYLOAD: u16 = 1_400;
 
 /// ms between two signs of life unless set.
 const BEAT_MS: u32 = 20;
@@ -51,7 +50,7 @@ impl MulticastFile {
         (!self.controllers.is_empty()).then(|| Following {
             controllers: self.controllers.clone(),
             switch: self.switch,
-            longest: self.longest.unwrap_or(LONGEST_PAYLOAD),
+            longest: self.longest.unwrap_or_else(|| longest_payload(sealed)),
             beat_us: u64::from(self.beat_ms.unwrap_or(BEAT_MS)) * 1000,
             sealed,
         })

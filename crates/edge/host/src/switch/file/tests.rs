@@ -431,6 +431,44 @@ fn the_section_multicast_says_address_port_and_hold_times() {
 }
 
 #[test]
+fn with_keys_no_controller_is_one_of_chains_and_of_multicast() {
+    let check = |controller: &str| {
+        let text = format!(
+            "[chains]\nswitch = 1\nport = 0\nmtu = 1500\nservers = []\n\
+             controllers = [\"10.0.0.19:4795\", \"10.0.0.20:4795\"]\n\
+             [multicast]\nswitch = 1\naddress = \"10.255.0.2\"\n\
+             controllers = [{controller}]\n"
+        );
+        let file = SwitchFile::parse("switch.toml".as_ref(), &text).expect("TOML");
+        file.check_sealed()
+    };
+    for apart in ["", "\"10.0.0.21:4795\""] {
+        assert!(check(apart).is_ok(), "{apart}");
+    }
+    let refused = check("\"10.0.0.21:4795\", \"10.0.0.20:4799\"").expect_err("one is in both");
+    assert_eq!((refused.code(), refused.line()), ("H250", Some(7)));
+    assert!(refused.to_string().contains("10.0.0.20"), "{refused}");
+}
+
+#[test]
+fn payloads_leave_room_for_seals_unless_the_file_says_their_length() {
+    let longest = |more: &str, sealed| {
+        let head = "[multicast]\nswitch = 1\naddress = \"10.255.0.2\"\ncontrollers = [\"10.0.0.20:4795\"]\n";
+        let file = SwitchFile::parse("switch.toml".as_ref(), &format!("{head}{more}"));
+        let said = file.expect("TOML").multicast.expect("it is there");
+        said.get_ref()
+            .following(sealed)
+            .expect("it follows")
+            .longest
+    };
+    assert_eq!(
+        [false, true].map(|sealed| longest("", sealed)),
+        [1400, 1352]
+    );
+    assert_eq!(longest("longest = 1400\n", true), 1400);
+}
+
+#[test]
 fn the_section_sync_says_budgets_in_megabits() {
     let parse = |more: &str| {
         let head = "[sync]\nswitch = 3\naddress = \"10.0.0.1\"\n";

@@ -100,3 +100,11 @@ fn the_socket_of_the_process_and_the_ports_are_one_end() {
     let seen = sealing.report().messages;
     assert_eq!((seen.opened, seen.replayed), (1, 1));
 }
+
+/// The usual length of a payload is what fits into the usual packets.
+#[test]
+fn sealed_payloads_fill_packets() {
+    let usual = usize::from(crate::sealing::longest_payload(true));
+    assert_eq!((sealed_payload(1500), usual), (1352, 1352));
+    assert_eq!(sealed_payload(100), 0);
+}
