@@ -4,6 +4,8 @@
  *   lines CONTROLLER send GROUPS < FILE        GROUPS is a list like 0,1
  *   lines CONTROLLER receive GROUP COUNT       COUNT messages, then it ends
  *
+ * With `--keys FILE` before the rest messages are sealed.
+ *
  * cc -o lines lines.c -lstateplane_multicast_c
  */
 #include <stdio.h>
@@ -84,6 +86,11 @@ int main(int count, char **words) {
     return 1;
   }
   stateplane_multicast_options options = {.size = sizeof options};
+  if (count > 2 && strcmp(words[1], "--keys") == 0) {
+    options.keys = words[2];
+    count -= 2;
+    words += 2;
+  }
   if (count > 1)
     options.controllers = words[1];
   if (count == 4 && strcmp(words[2], "send") == 0)
@@ -91,7 +98,7 @@ int main(int count, char **words) {
   else if (count == 5 && strcmp(words[2], "receive") == 0)
     receive_lines(&options, atoi(words[3]), atol(words[4]));
   else {
-    fprintf(stderr, "usage: lines CONTROLLER send GROUPS | receive GROUP COUNT\n");
+    fprintf(stderr, "usage: lines [--keys FILE] CONTROLLER send GROUPS | receive GROUP COUNT\n");
     return 2;
   }
   return 0;

@@ -4,14 +4,18 @@
 //! multicast_lines CONTROLLER send GROUPS < FILE        GROUPS is a list like 0,1
 //! multicast_lines CONTROLLER receive GROUP COUNT       COUNT messages, then it ends
 //! ```
+//!
+//! With `--keys FILE` before the rest messages are sealed.
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};
 use std::net::SocketAddrV4;
+use std::path::Path;
 
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::multicast_receiver::{MulticastReceiver, MulticastReceiverConfig, Received};
 use stateplane_host::multicast_sender::{MulticastSender, MulticastSenderConfig};
+use stateplane_host::sealing::Guard;
 use stateplane_multicast::{Event, SendError};
 
 const SECOND: u64 = 1_000_000;
@@ -29,9 +33,13 @@ fn step(sender: &mut MulticastSender) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn send(controllers: Vec<SocketAddrV4>, list: &str) -> Result<(), Box<dyn Error>> {
+fn send(
+    controllers: Vec<SocketAddrV4>,
+    guard: Option<Guard>,
+    list: &str,
+) -> Result<(), Box<dyn Error>> {
     let config = MulticastSenderConfig::new(controllers);
-    let mut sender = MulticastSender::connect(config, None, boot_time_us() + 10 * SECOND)?;
+    let mut sender = MulticastSender::connect(config, guard, boot_time_us() + 10 * SECOND)?;
     let mut groups = 0;
     for group in list.split(',') {
         groups |= 1u32 << (group.parse::<u32>()? & 31);
@@ -54,6 +62,7 @@ fn send(controllers: Vec<SocketAddrV4>, list: &str) -> Result<(), Box<dyn Error>
 
 fn receive(
     controllers: Vec<SocketAddrV4>,
+    guard: Option<Guard>,
     group: u8,
     mut count: u64,
 ) -> Result<(), Box<dyn Error>> {
@@ -63,7 +72,7 @@ fn receive(
         group,
         queue: 1024,
     };
-    let mut receiver = MulticastReceiver::connect(config, None, boot_time_us() + 10 * SECOND)?;
+    let mut receiver = MulticastReceiver::connect(config, guard, boot_time_us() + 10 * SECOND)?;
     eprintln!("listed");
     let mut out = io::stdout().lock();
     while count > 0 {
@@ -86,16 +95,23 @@ fn receive(
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let usage = "usage: multicast_lines CONTROLLER send GROUPS | receive GROUP COUNT";
+    let usage = "usage: multicast_lines [--keys FILE] CONTROLLER send GROUPS | receive GROUP COUNT";
+    let (guard, words) = match words.as_slice() {
+        ["--keys", keys, rest @ ..] => (Some(Guard::read(Path::new(keys))?), rest),
+        rest => (None, rest),
+    };
     let controllers = |address: &str| -> Result<Vec<SocketAddrV4>, Box<dyn Error>> {
         let port = stateplane_wire::control::PORT;
         Ok(vec![SocketAddrV4::new(address.parse()?, port)])
     };
-    match words.as_slice() {
-        [controller, "send", groups] => send(controllers(controller)?, groups),
-        [controller, "receive", group, count] => {
-            receive(controllers(controller)?, group.parse()?, count.parse()?)
-        }
+    match words {
+        [controller, "send", groups] => send(controllers(controller)?, guard, groups),
+        [controller, "receive", group, count] => receive(
+            controllers(controller)?,
+            guard,
+            group.parse()?,
+            count.parse()?,
+        ),
         _ => Err(usage.into()),
     }
 }

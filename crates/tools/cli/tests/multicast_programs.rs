@@ -9,9 +9,9 @@ use stateplane_lab::{Lab, Process, Setting, Topology};
 use stateplane_multicast_store::{Key, shard_of};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use support::lines::{examples, lines, python, rust};
 use support::python::skip;
 use support::{missing, repository};
 
@@ -22,71 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const LINES: usize = 200;
 
 const CONTROLLER: &str = "10.30.0.20";
-
-/// The folder in which cargo puts what tests are linked with.
-fn built() -> PathBuf {
-    let own = std::env::current_exe().expect("the test's own path");
-    own.parent().expect("its folder").to_path_buf()
-}
-
-/// The C library, which is built with the test since the command's tests depend on its crate.
-fn library() -> PathBuf {
-    let library = built().join("libstateplane_multicast_c.so");
-    assert!(library.exists(), "{} is not built", library.display());
-    library
-}
-
-/// The example in Rust. Cargo builds it with all tests, but not for one that is named alone.
-fn rust() -> Vec<String> {
-    let example = built().join("../examples/multicast_lines");
-    if !example.exists() {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "stateplane-cli"]);
-        cargo.args(["--example", "multicast_lines"]);
-        let built = cargo.current_dir(repository()).status();
-        assert!(built.expect("cargo").success());
-    }
-    vec![example.to_str().expect("a path of letters").to_owned()]
-}
-
-/// The example in C, compiled, or why it cannot be.
-fn c(folder: &Path) -> Result<Vec<String>, String> {
-    let crate_folder = repository().join("crates/edge/multicast-c");
-    let program = folder.join("lines-c");
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-o"])
-        .arg(&program)
-        .arg(crate_folder.join("examples/lines.c"))
-        .arg("-I")
-        .arg(crate_folder.join("include"))
-        .arg("-L")
-        .arg(built())
-        .arg("-lstateplane_multicast_c")
-        .arg(format!("-Wl,-rpath,{}", built().display()));
-    library();
-    let output = compiler.output().map_err(|error| format!("cc: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    Ok(vec![
-        program.to_str().expect("a path of letters").to_owned(),
-    ])
-}
-
-/// Words that run a script of Python with the module.
-fn python(script: &Path) -> Result<Vec<String>, String> {
-    let there = Command::new("python3").arg("--version").output();
-    there.map_err(|error| format!("python3: {error}"))?;
-    let module = repository().join("python/stateplane_multicast/src");
-    Ok(vec![
-        "env".to_owned(),
-        format!("STATEPLANE_MULTICAST_LIBRARY={}", library().display()),
-        format!("PYTHONPATH={}", module.display()),
-        "PYTHONDONTWRITEBYTECODE=1".to_owned(),
-        "python3".to_owned(),
-        script.to_str().expect("a path of letters").to_owned(),
-    ])
-}
 
 fn up(folder: &Path) -> Lab {
     let setting = Setting {
@@ -130,34 +65,13 @@ fn receiver(lab: &Lab, node: &str, words: &[String], group: &str, count: usize) 
     process
 }
 
-/// Places and texts of a receiver's lines.
-fn lines(receiver: &Process) -> Vec<((u64, u8), String)> {
-    let text = fs::read_to_string(receiver.output()).expect("an output");
-    let line = |line: &str| {
-        let (place, text) = line.split_once(' ')?;
-        let (time, group) = place.split_once('.')?;
-        Some(((time.parse().ok()?, group.parse().ok()?), text.to_owned()))
-    };
-    let lines = text
-        .lines()
-        .map(|text| line(text).expect("a place and a text"));
-    lines.collect()
-}
-
 #[test]
 fn examples_in_three_languages_have_one_order() {
     if let Some(missing) = missing(&["ip", "ethtool", "bridge", "setpriv", "seq"]) {
         return skip("multicast in three languages", &missing);
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let mut languages = vec![("rust", rust())];
-    let script = repository().join("python/stateplane_multicast/examples/lines.py");
-    for (language, words) in [("c", c(folder.path())), ("python", python(&script))] {
-        match words {
-            Ok(words) => languages.push((language, words)),
-            Err(reason) => skip(&format!("multicast in {language}"), &reason),
-        }
-    }
+    let languages = examples(folder.path());
     let lab = up(folder.path());
 
     // All lines address both groups: the receivers of both have the same lines in one order.
@@ -199,6 +113,49 @@ fn examples_in_three_languages_have_one_order() {
             assert!(said.contains("all of it"), "{said}");
         }
     }
+    lab.down().unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A program that began with nothing, and one that joined with its state between two halves of the
+/// lines, have the same lines in one order.
+#[test]
+fn a_program_that_joins_has_what_came_before_it() {
+    if let Some(missing) = missing(&["ip", "ethtool", "bridge", "setpriv", "seq"]) {
+        return skip("a peer's state", &missing);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (log, lines) = (rust("multicast_log"), rust("multicast_lines"));
+    let lab = up(folder.path());
+    let start = |node: &str, peer: Option<&str>| {
+        let count = (2 * LINES).to_string();
+        let own = [CONTROLLER, "0", &count].into_iter().chain(peer);
+        let own = own.map(str::to_owned);
+        let words: Vec<String> = log.iter().cloned().chain(own).collect();
+        let process = spawn(&lab, node, &format!("{node}-log"), &words);
+        let begin = Instant::now();
+        while !fs::read_to_string(process.log()).is_ok_and(|log| log.contains("ready")) {
+            let left = begin.elapsed() < PATIENCE;
+            assert!(left, "{}", process.failure("is not ready".to_owned()));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        process
+    };
+    let send = |name: &str| {
+        let words = lines.join(" ");
+        let script = format!("seq -f '{name}-%g' {LINES} | {words} {CONTROLLER} send 0,1");
+        let command = ["sh", "-c", &script].map(str::to_owned);
+        finish(&mut spawn(&lab, "w1", name, &command));
+    };
+    let mut first = start("h1", None);
+    send("early");
+    let mut second = start("h2", Some("10.30.0.11"));
+    send("late");
+    let said = [&mut first, &mut second].map(|process| {
+        finish(process);
+        fs::read_to_string(process.output()).expect("an output")
+    });
+    assert_eq!(said[0].lines().count(), 2 * LINES);
+    assert_eq!(said[0], said[1]);
     lab.down().unwrap_or_else(|error| panic!("{error}"));
 }
 

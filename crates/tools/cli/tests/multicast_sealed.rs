@@ -13,6 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use support::lines::{examples, lines as placed};
 use support::python::skip;
 use support::{missing, repository};
 
@@ -123,10 +124,15 @@ impl Network {
         words.map(str::to_owned).collect()
     }
 
+    /// The file of keys of the host at `node`.
+    fn keys(&self, node: &str) -> PathBuf {
+        let (_, number) = HOSTS.iter().find(|(name, _)| *name == node).expect("keys");
+        keys_of(&self.folder, *number)
+    }
+
     /// The words of the host at `node`, which has keys.
     fn sealed(&self, node: &str, words: &[&str]) -> Vec<String> {
-        let (_, number) = HOSTS.iter().find(|(name, _)| *name == node).expect("keys");
-        self.words(Some(&keys_of(&self.folder, *number)), "60", words)
+        self.words(Some(&self.keys(node)), "60", words)
     }
 
     /// The controller's status once every group has a leader and all members.
@@ -342,5 +348,57 @@ fn sealed_messages_alone_are_taken_by_all() {
     }
     let replayed = |seals: &Value| seals["replayed"].as_u64().unwrap_or(0);
     assert!(replayed(&all[0]) > 0 && replayed(&all[1]) > 0, "{all:?}");
+    network.lab.down().unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Lines of each example.
+const LINES: usize = 50;
+
+/// The settings for keys of Rust, the C library and the Python package.
+#[test]
+fn examples_in_three_languages_seal_what_they_say() {
+    if let Some(missing) = missing(&["ip", "ethtool", "bridge", "setpriv", "seq"]) {
+        return skip("sealed multicast in three languages", &missing);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let languages = examples(folder.path());
+    let network = Network::up(folder.path());
+    let count = languages.len() * LINES;
+    let words = |node: &str, language: &[String], own: &[&str]| -> Vec<String> {
+        let keys = network.keys(node);
+        let keys = keys.to_str().expect("a path of letters");
+        let own = ["--keys", keys, CONTROLLER].iter().chain(own);
+        let own = own.map(|word| (*word).to_owned());
+        language.iter().cloned().chain(own).collect()
+    };
+    let mut receivers = Vec::new();
+    for ((_, language), (node, group)) in
+        languages
+            .iter()
+            .zip([("h1", "0"), ("h4", "1"), ("h2", "0")])
+    {
+        let words = words(node, language, &["receive", group, &count.to_string()]);
+        receivers.push(network.spawn(node, &format!("{node}-receives"), &words));
+    }
+    for receiver in &receivers {
+        let listed = || fs::read_to_string(receiver.log()).is_ok_and(|log| log.contains("listed"));
+        wait_for("a receiver", listed);
+    }
+    let mut senders = Vec::new();
+    for ((name, language), node) in languages.iter().zip(["w1", "h5", "h6"]) {
+        let words = words(node, language, &["send", "0,1"]).join(" ");
+        let script = format!("seq -f '{name}-%g' {LINES} | {words}");
+        let command = ["sh", "-c", &script].map(str::to_owned);
+        senders.push(network.spawn(node, &format!("{name}-sends"), &command));
+    }
+    for process in senders.iter_mut().chain(&mut receivers) {
+        let code = ended(process);
+        assert_eq!(code, 0, "{}", process.failure("fails".to_owned()));
+    }
+    let first = placed(&receivers[0]);
+    assert_eq!(first.len(), count);
+    for receiver in &receivers[1..] {
+        assert_eq!(placed(receiver), first, "{}", receiver.name());
+    }
     network.lab.down().unwrap_or_else(|error| panic!("{error}"));
 }

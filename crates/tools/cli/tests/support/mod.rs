@@ -6,6 +6,7 @@
 
 pub mod cluster;
 pub mod etcd;
+pub mod lines;
 pub mod namespaces;
 pub mod python;
 pub mod switch;
