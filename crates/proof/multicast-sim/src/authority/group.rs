@@ -221,23 +221,34 @@ impl Group {
         if self.leader.is_some() {
             return false;
         }
-        let quorum = |set: &Members| {
+        let quorum = |set: &Members, left_out: Option<u8>| {
             let promised = set
                 .keys()
-                .filter(|number| self.promises.contains_key(number));
+                .filter(|number| self.promises.contains_key(number) && Some(**number) != left_out);
             2 * promised.count() > set.len()
         };
         let count = match without {
             Some(Rule::EveryConfiguration) => self.sets.len() - 1,
             _ => 0,
         };
-        if !self.sets[count..].iter().all(quorum) {
+        let sets = &self.sets[count..];
+        if !sets.iter().all(|set| quorum(set, None)) {
             return false;
         }
+        // What only the member has that leaves is not committed if the others are majorities.
+        let leaves = self.change.leaves;
+        let suffice = sets.iter().all(|set| quorum(set, leaves));
+        let unheard =
+            |(number, start): &(&u8, &Start)| !self.promises.contains_key(number) && alive(**start);
+        if !suffice && sets.iter().flatten().any(|of| unheard(&of)) {
+            return false;
+        }
+        let left_out = leaves.filter(|_| suffice);
         let greater = |one: &(u32, u32), other: &(u32, u32)| {
             is_newer(one.0, other.0) || (one.0 == other.0 && is_newer(one.1, other.1))
         };
-        let all: Vec<(u8, (u32, u32))> = self.promises.iter().map(|(of, at)| (*of, *at)).collect();
+        let all = self.promises.iter().map(|(of, at)| (*of, *at));
+        let all: Vec<(u8, (u32, u32))> = all.filter(|(of, _)| Some(*of) != left_out).collect();
         let best = all.iter().filter(|(_, at)| {
             !all.iter().any(|(_, other)| greater(other, at)) || without == Some(Rule::GreatestLog)
         });

@@ -79,18 +79,25 @@ fn has_majority(config: &[Member], promised: impl Fn(&Member) -> bool) -> bool {
 }
 
 impl Group {
-    /// True if a majority of every configuration that is not settled promised (rules 1, 11).
-    fn has_majorities(&self) -> bool {
-        let promised = |member: &Member| self.promises.contains_key(&member.number);
+    /// True if a majority of every configuration that is not settled promised (rules 1, 11), of those
+    /// that `count`.
+    fn has_majorities(&self, count: impl Fn(&Member) -> bool) -> bool {
+        let promised =
+            |member: &Member| self.promises.contains_key(&member.number) && count(member);
         let configs = &self.config.configs;
         configs.iter().all(|config| has_majority(config, promised))
     }
 
-    /// The promisers with the longest log (rule 7).
+    /// The promisers with the longest log (rule 7): of the members alone, if these are majorities
+    /// without those that were taken out. Nothing is committed then that only one of these has.
     fn longest(&self) -> Vec<u8> {
-        let promises = &self.promises;
-        let is_longest = |promise: &Promise| !promises.values().any(|it| promise.is_behind(it));
-        let longest = promises.iter().filter(|(_, promise)| is_longest(promise));
+        let members = self.config.members();
+        let suffice = self.has_majorities(|member| members.contains(member));
+        let is_member = |number: u8| members.iter().any(|it| it.number == number);
+        let counts = |(number, _): &(&u8, &Promise)| !suffice || is_member(**number);
+        let promises = || self.promises.iter().filter(counts);
+        let is_longest = |promise: &Promise| !promises().any(|(_, it)| promise.is_behind(it));
+        let longest = promises().filter(|(_, promise)| is_longest(promise));
         longest.map(|(number, _)| *number).collect()
     }
 
@@ -108,7 +115,7 @@ impl Group {
             return;
         }
         self.promises.insert(number, promise);
-        if self.has_majorities() {
+        if self.has_majorities(|_| true) {
             self.enough_since.get_or_insert(now);
         }
     }

@@ -201,9 +201,10 @@ fn a_group_does_not_need_the_vote_of_one_that_comes_for_one_that_is_gone() {
     panic!("it does not join");
 }
 
-/// A member is taken out, and in the next epoch it alone has the longest log; a leader was appointed
-/// before with the configuration without it, or none was. Gives the configurations that follow.
-fn taken_out_and_alone_can_lead(tried: bool) -> Vec<Vec<Member>> {
+/// A member is taken out, and in the next epoch it has a longer log than the first `staying` of the
+/// others; a leader was appointed before with the configuration without it, or none was. Gives it, and
+/// the epoch in which they promise.
+fn taken_out_with_the_longest_log(tried: bool, staying: usize) -> (World, Member, u32) {
     let mut world = settled(4);
     let leader = world.leader(0);
     // The leader leaves: in the epoch without it, it is the only one with the longest log.
@@ -241,23 +242,45 @@ fn taken_out_and_alone_can_lead(tried: bool) -> Vec<Vec<Member>> {
         let from = SocketAddrV4::new(member.address, 4799);
         let bytes = message.to_vec().unwrap();
         world.controller.handle_message(world.now, from, &bytes);
-        world.run(10_000);
     };
     // Two are a majority of the present configuration, and none of the one before.
-    for member in &out.members()[..2] {
+    let (first, rest) = out.members()[..staying].split_at(2);
+    for member in first {
         promise(&mut world, *member);
+        world.run(10_000);
     }
     assert_eq!(
         (world.config(0).epoch, world.config(0).leader),
         (epoch, None)
     );
-    promise(&mut world, witness);
+    for member in rest.iter().chain([&witness]) {
+        promise(&mut world, *member);
+    }
     world.run(10_000);
+    (world, witness, epoch)
+}
+
+/// Two members promise, and the one that was taken out. Gives the configurations that follow.
+fn taken_out_and_alone_can_lead(tried: bool) -> Vec<Vec<Member>> {
+    let (world, witness, epoch) = taken_out_with_the_longest_log(tried, 2);
     let config = world.config(0);
     assert_eq!(config.epoch, epoch + 1);
     assert!(config.members().contains(&witness));
     assert_eq!(world.controller.counters().restored, 1);
     config.configs
+}
+
+#[test]
+fn a_member_taken_out_does_not_count_where_the_others_are_majorities() {
+    for tried in [true, false] {
+        let (world, witness, epoch) = taken_out_with_the_longest_log(tried, 3);
+        let config = world.config(0);
+        assert_eq!(config.epoch, epoch);
+        let leader = config.leader.expect("a leader");
+        assert_ne!(leader, witness.number);
+        assert!(!config.members().contains(&witness));
+        assert_eq!(world.controller.counters().restored, 0);
+    }
 }
 
 #[test]
