@@ -146,7 +146,7 @@ impl Setting<'_> {
             Spans {
                 warm_us: 300_000,
                 counted_us: 1_000_000,
-                drain_us: 300_000,
+                drain_us: 500_000,
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::netchain::lab::{FABRIC, Place, loss};
 use crate::processors::Awake;
 use crate::series;
 use stateplane_host::clock::boot_time_us;
-use stateplane_lab::topology::{Kind, Process, Topology};
+use stateplane_lab::topology::{Kind, Link, Process, Topology};
 use stateplane_lab::{Lab, Setting};
 use stateplane_peers::{EtcdMember, etcd_members};
 use std::fmt::Write as _;
@@ -271,6 +271,11 @@ fn arrange(topology: &mut Topology, system: System, shape: Shape, used: u8, dete
         _ => places.contains(&process.name),
     };
     topology.processes.retain(is_used);
+    if system != System::Stateplane {
+        // No controller is to be reached.
+        let of_controller = |link: &Link| link.ends.iter().any(|end| end.interface == "mgmt");
+        topology.links.retain(|link| !of_controller(link));
+    }
     if system.is_software() {
         let switches = topology.nodes.iter();
         let switches = switches.filter(|node| node.kind == Kind::Switch);

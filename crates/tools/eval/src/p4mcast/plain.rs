@@ -26,7 +26,7 @@ pub struct PlainSender {
     buffers: Buffers,
     number: u8,
     leaders: [SocketAddrV4; GROUPS],
-    /// A switch reaches all groups.
+    /// The leader of one group has the message for all.
     one_switch: bool,
     /// Messages that were sent.
     sent: u32,
@@ -41,13 +41,18 @@ impl PlainSender {
     /// # Errors
     /// The system refuses.
     pub fn open(system: System, shape: Shape, number: u8) -> Result<Self, String> {
-        let leader = |group| SocketAddrV4::new(system::place(shape.leader(group)), PORT);
+        // One switch reaches all groups.
+        let one_switch = system == System::Limit;
+        let leader = |group| {
+            let place = if one_switch { 0 } else { shape.leader(group) };
+            SocketAddrV4::new(system::place(place), PORT)
+        };
         Ok(Self {
             endpoint: Endpoint::open(system::sender(number)).map_err(io)?,
             buffers: Buffers::default(),
             number,
             leaders: [leader(0), leader(1)],
-            one_switch: system == System::Limit,
+            one_switch,
             sent: 0,
             lacking: vec![0; KNOWN],
             under_way: 0,
