@@ -367,9 +367,11 @@ fn examples_in_three_languages_seal_what_they_say() {
     let words = |node: &str, language: &[String], own: &[&str]| -> Vec<String> {
         let keys = network.keys(node);
         let keys = keys.to_str().expect("a path of letters");
-        let own = ["--keys", keys, CONTROLLER].iter().chain(own);
-        let own = own.map(|word| (*word).to_owned());
-        language.iter().cloned().chain(own).collect()
+        let own = ["--keys", keys, CONTROLLER]
+            .into_iter()
+            .chain(own.iter().copied());
+        let language = language.iter().map(String::as_str);
+        language.chain(own).map(str::to_owned).collect()
     };
     let mut receivers = Vec::new();
     for ((_, language), (node, group)) in
