@@ -40,11 +40,11 @@ pub struct Hold {
 }
 
 impl Default for Hold {
-    /// 2 ms, and at most 32 ms.
+    /// 2 ms, and at most 16 ms.
     fn default() -> Hold {
         Hold {
             first_us: 2_000,
-            longest_us: 32_000,
+            longest_us: 16_000,
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct MulticastFile {
     pub port: Port,
     /// µs before the first return of a held copy, at least 1; 2,000 unless set.
     pub hold_us: Option<u64>,
-    /// Longest time between two returns of a held copy, in µs; 16 times `hold_us` unless set.
+    /// Longest time between two returns of a held copy, in µs; 8 times `hold_us` unless set.
     pub longest_hold_us: Option<u64>,
     /// Addresses and UDP ports of the controllers that say which groups, leaders and sessions there
     /// are; they are reached by the machine's own network, not by the switch's ports. None unless
@@ -41,7 +41,7 @@ pub struct MulticastFile {
 const BEAT_MS: u32 = 20;
 
 /// Longest time between two returns unless set, in first ones.
-const LONGEST: u64 = 16;
+const LONGEST: u64 = 8;
 
 impl MulticastFile {
     /// How the switch follows the controllers, if there are any; `sealed` says that messages are

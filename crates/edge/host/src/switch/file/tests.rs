@@ -423,9 +423,9 @@ fn the_section_multicast_says_address_port_and_hold_times() {
     };
     let said = parse("");
     assert_eq!((said.address, said.port), (Ipv4Addr::new(10, 255, 0, 2), 0));
-    assert_eq!((said.hold.first_us, said.hold.longest_us), (2_000, 32_000));
+    assert_eq!((said.hold.first_us, said.hold.longest_us), (2_000, 16_000));
     let said = parse("port = 3\nhold_us = 500\n");
-    assert_eq!((said.port, said.hold.longest_us), (3, 8_000));
+    assert_eq!((said.port, said.hold.longest_us), (3, 4_000));
     let said = parse("hold_us = 0\nlongest_hold_us = 0\n");
     assert_eq!((said.hold.first_us, said.hold.longest_us), (1, 1));
 }
