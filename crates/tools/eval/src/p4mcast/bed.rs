@@ -37,8 +37,6 @@ pub struct Spans {
 pub struct Messages {
     /// Bytes of a frame.
     pub frame: usize,
-    /// Messages that each sender has in flight at most.
-    pub in_flight: u8,
     /// Messages per second of all senders together; as many as there may be if `None`.
     pub rate: Option<f64>,
     /// Messages in a thousand that address all groups.
@@ -65,23 +63,20 @@ pub struct Bed {
     lab: Lab,
     senders: Vec<Client>,
     receivers: Vec<Client>,
+    in_flight: u8,
     loads: u16,
     _members: Vec<EtcdMember>,
     _awake: Option<Awake>,
 }
 
 impl Bed {
-    /// Builds the network, starts the system, and waits until it is ready. Each of two senders may
-    /// have `in_flight` messages in flight.
+    /// Builds the network, starts the system, and waits until it is ready. Each of two senders has
+    /// `wanted` messages in flight, or as many as the system can have.
     ///
     /// # Errors
     /// Refusals of the lab; `EV005` if a part does not begin.
-    pub fn up(
-        place: &Place,
-        system: System,
-        shape: Shape,
-        in_flight: u8,
-    ) -> Result<Bed, EvalError> {
+    pub fn up(place: &Place, system: System, shape: Shape, wanted: u8) -> Result<Bed, EvalError> {
+        let in_flight = system.window(shape, wanted);
         let mut topology = Topology::load(place.lab.join("eval/p4mcast.toml"))?;
         let mut members = Vec::new();
         let used = match system {
@@ -144,6 +139,7 @@ impl Bed {
             lab,
             senders,
             receivers,
+            in_flight,
             loads: 0,
             _members: members,
             _awake: Awake::keep(),
@@ -171,14 +167,19 @@ impl Bed {
         let start_us = boot_time_us() + HEARD_US;
         let from_us = start_us + spans.warm_us;
         let to_us = from_us + spans.counted_us;
+        // Watchers may be behind what was answered.
+        let drain_us = match self.system {
+            System::Etcd => 2 * spans.drain_us,
+            _ => spans.drain_us,
+        };
         let load = Load {
             number: self.loads,
             start_us,
             from_us,
             to_us,
-            end_us: to_us + spans.drain_us,
+            end_us: to_us + drain_us,
             frame: messages.frame,
-            in_flight: messages.in_flight.into(),
+            in_flight: self.in_flight.into(),
             period_ns: period.map_or(0, |period| period as u64),
             groups: self.shape.groups,
             several_permille: messages.several_permille,

@@ -61,7 +61,6 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
                 }
                 let messages = Messages {
                     frame: point.frame,
-                    in_flight: setting.in_flight(),
                     rate: point.share.map(|share| share * throughput),
                     several_permille: 1000,
                 };

@@ -175,7 +175,6 @@ fn run(
                 }
                 let messages = Messages {
                     frame: SMALL,
-                    in_flight: setting.in_flight(),
                     rate: None,
                     several_permille: point.several_permille,
                 };

@@ -65,6 +65,25 @@ impl System {
     }
 }
 
+/// Frames that the queue of a virtual Ethernet interface holds before a program takes them.
+const QUEUE: u16 = 256;
+
+impl System {
+    /// Messages that each sender has in flight, of `wanted` ones: of the poster's protocol no more
+    /// than the switches' queues hold acknowledgements of, since a loss would stop it for ever.
+    pub fn window(self, shape: Shape, wanted: u8) -> u8 {
+        if self != Self::Poster {
+            return wanted;
+        }
+        // A proposal of each group, and the acknowledgements of all others.
+        let places = u16::from(shape.places());
+        let frames = u16::from(shape.groups) * places;
+        let all = QUEUE / frames;
+        let each = all / u16::from(SENDERS);
+        u8::try_from(each).unwrap_or(u8::MAX).clamp(1, wanted)
+    }
+}
+
 /// Receivers of a group.
 pub const RECEIVERS: u8 = 3;
 /// Hosts that send.
@@ -150,5 +169,16 @@ mod tests {
         };
         assert_eq!((five.receiver_of(2), five.receiver_of(3)), (Some(2), None));
         assert_eq!(five.majority(), 3);
+    }
+
+    #[test]
+    fn the_posters_window_fits_into_a_queue() {
+        let shape = |groups, members| Shape { groups, members };
+        let window = |shape| System::Poster.window(shape, 128);
+        assert_eq!(window(shape(1, 3)), 42);
+        assert_eq!(window(shape(1, 5)), 25);
+        assert_eq!(window(shape(2, 3)), 10);
+        assert_eq!(System::Poster.window(shape(2, 3), 8), 8);
+        assert_eq!(System::Limit.window(shape(2, 3), 128), 128);
     }
 }
