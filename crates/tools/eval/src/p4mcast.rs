@@ -195,7 +195,7 @@ fn all_differ(figure: &mut Figure) {
          proposals are numbered, and a switch decides a message when its own leader too has \
          acknowledged it, so that receivers can order (lab/eval/p4mcast/poster.p4); it has as many \
          messages in flight as the queue of 256 frames in front of each switch takes acknowledgements of, \
-         since a loss would stop it: 84 with one group of three, 50 with five, 20 with two groups",
+         since a loss would stop it: 84 with a group of three, 50 with five",
     );
     figure.differs(
         "the limit is a switch that gives each message to all receivers of its groups by a plain \

@@ -2,7 +2,7 @@
 
 use super::node::{
     Deployment, Frames, INCARNATION, MEMBERS, Node, SENDER, SENDER_PORT, TO_LEADERS, TO_MEMBERS,
-    TO_RECEIVERS, TO_SENDER, member_address, receiver_address,
+    member_address, receiver_address,
 };
 use stateplane_bench::frame;
 use stateplane_multicast::{Delivery, Receiver, ReceiverConfig};

@@ -54,6 +54,12 @@ impl System {
         }
     }
 
+    /// True if it orders messages to so many groups. The poster's prototype and figures have one; as
+    /// `lab/eval/p4mcast/poster.p4` has its protocol, it stops under load with two.
+    pub fn takes_groups(self, groups: u8) -> bool {
+        groups == 1 || self != Self::Poster
+    }
+
     /// True if it goes on where messages are lost.
     pub const fn takes_loss(self) -> bool {
         matches!(self, Self::Stateplane | Self::Etcd)

@@ -113,6 +113,13 @@ pub fn take(
     mut turn: impl FnMut(&mut Turn<'_>) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let mut left_out: BTreeMap<System, String> = BTreeMap::new();
+    for &system in systems.iter().filter(|of| !of.takes_groups(shape.groups)) {
+        let (name, groups) = (system.name(), shape.groups);
+        left_out.insert(
+            system,
+            format!("{name}, {groups} groups: its prototype has one"),
+        );
+    }
     for run in 0..setting.plan.runs {
         let mut order = systems.to_vec();
         if run % 2 == 1 {
