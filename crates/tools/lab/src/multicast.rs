@@ -380,7 +380,9 @@ impl Service {
         if let Some(seconds) = &wait {
             all.extend(["--wait", seconds]);
         }
-        let said = tool::run(&all, "")?;
+        // 1 says that a group has no leader, which is a status too.
+        let codes: &[i32] = if wait.is_some() { &[0] } else { &[0, 1] };
+        let said = tool::run_to(&all, "", codes)?;
         view(&said)
             .ok_or_else(|| LabError::Options(format!("`multicast status` says no status: {said}")))
     }

@@ -73,6 +73,11 @@ pub fn require_root() -> Result<(), LabError> {
 /// output. It runs in a process group of its own, so that a terminal's ^C does not
 /// stop it halfway.
 pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
+    run_to(words, input, &[0])
+}
+
+/// Runs a program like [`run`], which may end with one of `codes`.
+pub(crate) fn run_to(words: &[&str], input: &str, codes: &[i32]) -> Result<String, LabError> {
     let failed = |status: String, output: String| {
         if interrupt::requested() {
             return LabError::Interrupted;
@@ -101,7 +106,11 @@ pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(io_failed)?;
-    if output.status.success() {
+    if output
+        .status
+        .code()
+        .is_some_and(|code| codes.contains(&code))
+    {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
