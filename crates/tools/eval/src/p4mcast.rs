@@ -140,7 +140,7 @@ impl Setting<'_> {
             Spans {
                 warm_us: 100_000,
                 counted_us: 200_000,
-                drain_us: 500_000,
+                drain_us: 1_500_000,
             }
         } else {
             Spans {

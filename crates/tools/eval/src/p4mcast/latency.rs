@@ -80,7 +80,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Figure, EvalError> {
     );
     show(setting, &mut figure, &points, &outcomes)?;
     claim(setting, &mut figure, &points, &outcomes);
-    outcomes.claim_order(&mut figure);
+    outcomes.claim_order(setting, &mut figure);
     Ok(figure)
 }
 

@@ -236,6 +236,6 @@ fn run(
     };
     figure.curves("throughput", axes, &series)?;
     figure.tables.push(table);
-    outcomes.claim_order(&mut figure);
+    outcomes.claim_order(setting, &mut figure);
     Ok((figure, outcomes))
 }
