@@ -246,6 +246,9 @@ control MulticastProgress(
                 && ((meta.entry.destinations & ~(meta.entry.done | own)) == 0
                     || !MULTICAST_RULE_DONE)) {
                 free_entry.apply(meta);
+            } else if (!covered) {
+                // Told as received before another leader decided a later timestamp for it.
+                lacks = meta.entry.final;
             }
         }
     }
