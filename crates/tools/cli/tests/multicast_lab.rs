@@ -7,12 +7,13 @@ mod support;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::Output;
 use std::time::Duration;
 use support::{Running, errors, missing, repository, stateplane};
 
-/// The report of a run of multicast with more `words`, to which no checker objects; its logs go to
-/// `folder`.
-fn run(folder: &Path, words: &[&str]) -> Value {
+/// The output of a run of multicast with more `words`, and its report, to which no checker objects;
+/// its logs go to `folder`.
+fn run(folder: &Path, words: &[&str]) -> (Output, Value) {
     let topology = repository().join("lab/apps.toml");
     let (topology, folder) = (topology.to_string_lossy(), folder.to_string_lossy());
     let head = ["lab", "run", "multicast", "--json", "--seconds", "12"];
@@ -22,15 +23,16 @@ fn run(folder: &Path, words: &[&str]) -> Value {
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", errors(&output)));
     assert_eq!(report["violations"], serde_json::json!([]), "{report}");
-    report
+    (output, report)
 }
 
-/// The same of a run with faults of all kinds.
+/// The report of a run with faults of all kinds.
 fn run_under_faults(folder: &Path, words: &[&str]) -> Value {
-    let report = run(folder, words);
+    let (output, report) = run(folder, words);
     let faults = report["faults"].as_array().expect("faults");
     // A switch takes seconds to start where others compile.
     assert!(faults.len() >= 2, "{report}");
+    assert!(output.status.success(), "{report}");
     report
 }
 
@@ -64,7 +66,7 @@ fn a_receiver_that_stands_still_stops_senders_until_it_returns_or_is_taken_off()
     }
     let folder = tempfile::tempdir().expect("a folder");
     // Of each group the first receiver returns, and the second one is taken off its list.
-    let report = run(folder.path(), &["--stops", "4", "--lanes", "32"]);
+    let (_, report) = run(folder.path(), &["--stops", "4", "--lanes", "32"]);
     let stops = report["stops"].as_array().expect("stops");
     let ends: Vec<&str> = stops.iter().filter_map(|of| of["end"].as_str()).collect();
     assert_eq!(ends, ["returns", "returns", "taken-off", "taken-off"]);

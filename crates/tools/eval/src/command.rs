@@ -3,10 +3,11 @@
 use crate::approsync;
 use crate::controller::{self, ControllerArguments, ReplicaArguments};
 use crate::error::EvalError;
-use crate::experiments::{self, Experiment, Place, Plan};
+use crate::experiments::{self, Experiment, Place};
 use crate::figure::Figure;
 use crate::hazards;
 use crate::netchain;
+use crate::options::LabOptions;
 use crate::p4mcast;
 use crate::probe::stream::Stream;
 use crate::probe::{self, ProbeArguments};
@@ -62,27 +63,12 @@ pub struct Options {
     /// Figures, such as fig8, table2 or reads; all if none is named.
     #[arg(value_enum)]
     pub figures: Vec<Experiment>,
-    /// Number of runs of each trial, one system after the other in each turn.
-    #[arg(long, default_value_t = 5)]
-    pub runs: usize,
-    /// One short run, to check that everything works; its figures mean little.
-    #[arg(long)]
-    pub quick: bool,
     /// Take flows and lengths of packets from a capture (pcap or pcapng), for fig8 and fig9.
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
-    /// Folder for tables and plots, one within it for each figure.
-    #[arg(long, default_value = "target/eval")]
-    pub output: PathBuf,
-    /// The lab's folder, with eval.toml.
-    #[arg(long, default_value = "lab")]
-    pub lab: PathBuf,
-    /// Folder for the logs of every process.
-    #[arg(long, default_value = "target/lab")]
-    pub logs: PathBuf,
-    /// Print the figures as one JSON array.
-    #[arg(long)]
-    pub json: bool,
+    /// Amount of measurement, and places of files.
+    #[command(flatten)]
+    pub lab: LabOptions,
 }
 
 impl Command {
@@ -99,7 +85,7 @@ impl Command {
             Self::ControllerReplica(arguments) => {
                 controller::replicate(arguments).map(|()| ExitCode::SUCCESS)
             }
-            Self::Redplane(options) => Ok(told(&options.run()?, options.json)),
+            Self::Redplane(options) => Ok(told(&options.run()?, options.lab.json)),
             Self::Client(arguments) => {
                 netchain::run_client(arguments);
                 Ok(ExitCode::SUCCESS)
@@ -114,8 +100,8 @@ impl Command {
             Self::MulticastMember(arguments) => {
                 p4mcast::run_member(arguments).map(|()| ExitCode::SUCCESS)
             }
-            Self::P4mcast(options) => Ok(told(&options.run()?, options.json)),
-            Self::Netchain(options) => Ok(told(&options.run()?, options.json)),
+            Self::P4mcast(options) => Ok(told(&options.run()?, options.lab.json)),
+            Self::Netchain(options) => Ok(told(&options.run()?, options.lab.json)),
             Self::Approsync(options) => Ok(told(&options.run()?, options.json)),
             Self::Hazards(options) => Ok(told(&options.run()?, options.json)),
         }
@@ -136,7 +122,7 @@ fn told(figures: &[Figure], json: bool) -> ExitCode {
 impl Options {
     /// Makes the experiments one after the other; each is written as soon as it is done.
     fn run(&self) -> Result<Vec<Figure>, EvalError> {
-        series::check_runs(self.runs)?;
+        let plan = self.lab.plan()?;
         let chosen = series::chosen(&self.figures, &Experiment::ALL);
         if let Some(capture) = &self.capture {
             if !chosen.iter().any(|experiment| experiment.takes_capture()) {
@@ -151,16 +137,12 @@ impl Options {
         }
         let capture = self.capture.as_deref();
         let place = Place {
-            lab: series::absolute(&self.lab)?,
-            logs: series::absolute(&self.logs.join("eval"))?,
+            lab: series::absolute(&self.lab.lab)?,
+            logs: series::absolute(&self.lab.logs.join("eval"))?,
             capture: capture.map(series::absolute).transpose()?,
             stateplane: series::stateplane()?,
         };
-        let plan = Plan {
-            runs: if self.quick { 1 } else { self.runs },
-            quick: self.quick,
-        };
-        series::make(chosen, &self.output, self.json, |experiment, bar| {
+        self.lab.make(chosen, |experiment, bar| {
             bar.set_message(experiment.id().to_owned());
             experiments::run(experiment, &place, plan, bar)
         })

@@ -115,6 +115,17 @@ pub struct Plan {
     pub quick: bool,
 }
 
+impl Plan {
+    /// A claim of `figure`, if the run is long enough to tell.
+    pub(crate) fn claim(self, figure: &mut Figure, met: bool, claim: String) {
+        if self.quick {
+            figure.missing.push(format!("{claim}: {TOO_SHORT}"));
+        } else {
+            figure.claim(met, claim);
+        }
+    }
+}
+
 /// Makes an experiment.
 ///
 /// # Errors

@@ -10,7 +10,6 @@
 //! `docs/evaluation.md` sets paper and measurement side by side.
 
 mod approsync;
-mod client;
 mod command;
 mod controller;
 mod error;
@@ -21,6 +20,8 @@ mod machine;
 mod memory;
 mod netchain;
 mod network;
+mod nodes;
+mod options;
 mod p4mcast;
 mod plot;
 mod probe;

@@ -7,7 +7,7 @@ mod chains;
 mod client;
 mod contest;
 mod failure;
-pub(crate) mod lab;
+mod lab;
 mod latency;
 mod order;
 mod scale;
@@ -19,15 +19,15 @@ pub use agent::{AgentArguments, run as run_agent};
 pub use client::{ClientArguments, run as run_client};
 
 use crate::error::EvalError;
-use crate::experiments::{Plan, TOO_SHORT};
+use crate::experiments::Plan;
 use crate::figure::Figure;
+use crate::options::{self, LabOptions, Place};
 use crate::series;
 use clap::{Args, ValueEnum};
 use client::System;
 use indicatif::ProgressBar;
-use lab::{Network, Place};
+use lab::Network;
 use stateplane_lab::become_root;
-use std::path::PathBuf;
 
 /// A figure of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,27 +70,12 @@ pub struct Options {
     /// Figures; all if none is named.
     #[arg(value_enum)]
     pub figures: Vec<Experiment>,
-    /// Number of runs of each measurement, one service after the other in each turn.
-    #[arg(long, default_value_t = 5)]
-    pub runs: usize,
-    /// One short run of few settings, to check that everything works; its figures mean little.
-    #[arg(long)]
-    pub quick: bool,
     /// Services to compare with; all that can be had if none is named.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub systems: Vec<System>,
-    /// Folder for tables and plots, one within it for each figure.
-    #[arg(long, default_value = "target/eval")]
-    pub output: PathBuf,
-    /// The lab's folder, with coordination.toml.
-    #[arg(long, default_value = "lab")]
-    pub lab: PathBuf,
-    /// Folder for the logs of every process.
-    #[arg(long, default_value = "target/lab")]
-    pub logs: PathBuf,
-    /// Print the figures as one JSON array.
-    #[arg(long)]
-    pub json: bool,
+    /// Amount of measurement, and places of files.
+    #[command(flatten)]
+    pub lab: LabOptions,
 }
 
 /// Parts with which an experiment is made.
@@ -105,26 +90,15 @@ struct Setting<'a> {
 impl Options {
     /// Makes the experiments one after the other; each is written as soon as it is done.
     pub(crate) fn run(&self) -> Result<Vec<Figure>, EvalError> {
-        series::check_runs(self.runs)?;
+        let plan = self.lab.plan()?;
         let chosen = series::chosen(&self.figures, &Experiment::ALL);
         if chosen.iter().any(|of| *of != Experiment::Fig9f) {
             become_root()?;
         }
-        let others = series::chosen(&self.systems, &System::ALL);
-        let others = others.into_iter().filter(|of| *of != System::Stateplane);
-        let systems: Vec<System> = std::iter::once(System::Stateplane).chain(others).collect();
-        let place = Place {
-            lab: series::absolute(&self.lab)?,
-            logs: series::absolute(&self.logs.join("eval"))?,
-            stateplane: series::stateplane()?,
-            // A run that shows that everything works may share its processors with others.
-            detection_ms: if self.quick { 1000 } else { 100 },
-        };
-        let plan = Plan {
-            runs: if self.quick { 1 } else { self.runs },
-            quick: self.quick,
-        };
-        series::make(chosen, &self.output, self.json, |experiment, bar| {
+        let systems = options::beside(System::Stateplane, &self.systems, &System::ALL);
+        // A run that shows that everything works may share its processors with others.
+        let place = self.lab.place(if plan.quick { 1000 } else { 100 })?;
+        self.lab.make(chosen, |experiment, bar| {
             let setting = Setting {
                 place: &place,
                 plan,
@@ -147,15 +121,6 @@ impl Setting<'_> {
             Experiment::Fig9f => scale::run(self),
             Experiment::Fig10 => failure::run(self),
             Experiment::Fig11 => transactions::run(self),
-        }
-    }
-
-    /// A claim of a run that is long enough to tell.
-    fn claim(&self, figure: &mut Figure, met: bool, claim: String) {
-        if self.plan.quick {
-            figure.missing.push(format!("{claim}: {TOO_SHORT}"))
-        } else {
-            figure.claim(met, claim)
         }
     }
 }

@@ -21,15 +21,14 @@ pub use host::{HostArguments, run as run_host};
 pub use member::{MemberArguments, run as run_member};
 
 use crate::error::EvalError;
-use crate::experiments::{Plan, TOO_SHORT};
+use crate::experiments::Plan;
 use crate::figure::Figure;
-use crate::netchain::lab::Place;
+use crate::options::{self, LabOptions, Place};
 use crate::series;
 use bed::Spans;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use stateplane_lab::become_root;
-use std::path::PathBuf;
 use system::System;
 
 /// A figure.
@@ -56,27 +55,12 @@ pub struct Options {
     /// Figures; all if none is named.
     #[arg(value_enum)]
     pub figures: Vec<Experiment>,
-    /// Number of runs of each measurement, one system after the other in each turn.
-    #[arg(long, default_value_t = 5)]
-    pub runs: usize,
-    /// One short run of few settings, to check that everything works; its figures mean little.
-    #[arg(long)]
-    pub quick: bool,
     /// Systems to compare with; all that can be had if none is named.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub systems: Vec<System>,
-    /// Folder for tables and plots, one within it for each figure.
-    #[arg(long, default_value = "target/eval")]
-    pub output: PathBuf,
-    /// The lab's folder, with eval/p4mcast.toml.
-    #[arg(long, default_value = "lab")]
-    pub lab: PathBuf,
-    /// Folder for the logs of every process.
-    #[arg(long, default_value = "target/lab")]
-    pub logs: PathBuf,
-    /// Print the figures as one JSON array.
-    #[arg(long)]
-    pub json: bool,
+    /// Amount of measurement, and places of files.
+    #[command(flatten)]
+    pub lab: LabOptions,
 }
 
 /// Parts with which an experiment is made.
@@ -94,25 +78,14 @@ const SMALL: usize = 150;
 impl Options {
     /// Makes the experiments one after the other; each is written as soon as it is done.
     pub(crate) fn run(&self) -> Result<Vec<Figure>, EvalError> {
-        series::check_runs(self.runs)?;
+        let plan = self.lab.plan()?;
         let chosen = series::chosen(&self.figures, &Experiment::ALL);
         become_root()?;
-        let others = series::chosen(&self.systems, &System::ALL);
-        let others = others.into_iter().filter(|of| *of != System::Stateplane);
-        let systems: Vec<System> = std::iter::once(System::Stateplane).chain(others).collect();
-        let place = Place {
-            lab: series::absolute(&self.lab)?,
-            logs: series::absolute(&self.logs.join("eval"))?,
-            stateplane: series::stateplane()?,
-            // Loads keep all processors busy, and a run that shows that everything works may share
-            // them with others.
-            detection_ms: 1000,
-        };
-        let plan = Plan {
-            runs: if self.quick { 1 } else { self.runs },
-            quick: self.quick,
-        };
-        series::make(chosen, &self.output, self.json, |experiment, bar| {
+        let systems = options::beside(System::Stateplane, &self.systems, &System::ALL);
+        // Loads keep all processors busy, and a run that shows that everything works may share them with
+        // others.
+        let place = self.lab.place(1000)?;
+        self.lab.make(chosen, |experiment, bar| {
             let setting = Setting {
                 place: &place,
                 plan,
@@ -148,15 +121,6 @@ impl Setting<'_> {
                 counted_us: 1_000_000,
                 drain_us: 500_000,
             }
-        }
-    }
-
-    /// A claim of a run that is long enough to tell.
-    fn claim(&self, figure: &mut Figure, met: bool, claim: String) {
-        if self.plan.quick {
-            figure.missing.push(format!("{claim}: {TOO_SHORT}"));
-        } else {
-            figure.claim(met, claim);
         }
     }
 }

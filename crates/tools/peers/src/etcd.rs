@@ -4,7 +4,7 @@ mod lock;
 mod log;
 
 pub use lock::{EtcdLock, leader};
-pub use log::{EtcdLog, EtcdMember, EtcdWatch, etcd_members};
+pub use log::{EtcdLog, EtcdMember, EtcdWatch, etcd_clients, etcd_members};
 
 use lock::{Empty, GrantRequest, GrantResponse};
 

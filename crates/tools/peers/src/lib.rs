@@ -19,8 +19,8 @@ mod service;
 mod zookeeper;
 
 pub use etcd::{
-    Etcd, EtcdLock, EtcdLog, EtcdMember, EtcdWatch, etcd_members, leader as etcd_leader,
-    program as etcd_program,
+    Etcd, EtcdLock, EtcdLog, EtcdMember, EtcdWatch, etcd_clients, etcd_members,
+    leader as etcd_leader, program as etcd_program,
 };
 pub use locks::{Contest, Transactions};
 pub use measure::{Answers, Asked, Latencies, Load, ROUND, Sample};

@@ -235,7 +235,8 @@ impl Group {
         if !sets.iter().all(|set| quorum(set, None)) {
             return false;
         }
-        // What only the member has that leaves is not committed if the others are majorities.
+        // If the others are majorities without the member that leaves, nothing is committed that it
+        // alone has.
         let leaves = self.change.leaves;
         let suffice = sets.iter().all(|set| quorum(set, leaves));
         let unheard =

@@ -7,8 +7,8 @@
 
 use super::agent::{Answer, Ask, Element};
 use super::lab::{Network, Sizes};
-use crate::client::Client;
 use crate::error::EvalError;
+use crate::nodes::Client;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};

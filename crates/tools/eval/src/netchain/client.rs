@@ -3,7 +3,7 @@
 use super::chains::Chains;
 use super::contest;
 use super::order::{Order, Told};
-use crate::client::processor_s;
+use crate::nodes::processor_s;
 use clap::{Args, ValueEnum};
 use stateplane_peers::{Answers, Etcd, Load, Redis, Transactions, ZooKeeper};
 use stateplane_wire::control::PORT;

@@ -397,7 +397,7 @@ fn judge(
             format!("{groups} groups change within {change:.1} ms (claimed: 50 ms)"),
         ),
     ] {
-        setting.claim(figure, met, claim);
+        setting.plan.claim(figure, met, claim);
     }
 }
 

@@ -3,16 +3,15 @@
 
 use super::client::System;
 use super::order::{Order, Told};
-use crate::client::{self, Client};
 use crate::error::EvalError;
+use crate::nodes::{self, Client, FABRIC};
+use crate::options::Place;
 use stateplane_lab::coordination::forget;
 use stateplane_lab::topology::{Kind, Node, Topology};
 use stateplane_lab::{Lab, Setting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The node that all switches, the controller and the host are joined to.
-pub(crate) const FABRIC: &str = "fabric";
 /// The controller's configuration, with sizes to be filled in.
 const DEPLOYMENT: &str = "eval/coordination.toml";
 
@@ -25,19 +24,6 @@ pub struct Sizes {
     pub slots: u16,
     /// Lanes of each group.
     pub lanes: u16,
-}
-
-/// Folders in which experiments find and leave files.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The lab's folder.
-    pub lab: PathBuf,
-    /// For logs, a folder for each network.
-    pub logs: PathBuf,
-    /// The program that is everything.
-    pub stateplane: PathBuf,
-    /// Silence in ms after which the controller takes a switch for dead.
-    pub detection_ms: u16,
 }
 
 /// The lab with clients of services.
@@ -187,7 +173,7 @@ impl Network {
             }
         }
         for (node, family, hook) in places {
-            let rules = loss(family, hook, share);
+            let rules = nodes::loss(family, hook, share);
             self.run(node, &["nft", "-f", "-"], &rules)?;
         }
         Ok(())
@@ -198,7 +184,7 @@ impl Network {
     /// # Errors
     /// `EV003` with what it says if it fails.
     pub fn run(&self, node: &str, words: &[&str], input: &str) -> Result<String, EvalError> {
-        client::run(&self.lab, node, words, input)
+        nodes::run(&self.lab, node, words, input)
     }
 
     /// Runs `stateplane ctl coordination` with `words`.
@@ -225,21 +211,6 @@ impl Network {
 
 fn display(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// Rules of nftables by which a share of the packets, 0 to 1, is lost at a hook.
-pub(crate) fn loss(family: &str, hook: &str, share: f64) -> String {
-    const ALL: u64 = 1_000_000;
-    let lost = (share * ALL as f64).round() as u64;
-    let mut rules = format!(
-        "add table {family} loss\n\
-         add chain {family} loss some {{ type filter hook {hook} priority 0; }}\n\
-         flush chain {family} loss some\n"
-    );
-    if lost > 0 {
-        rules += &format!("add rule {family} loss some numgen random mod {ALL} < {lost} drop\n");
-    }
-    rules
 }
 
 impl Client {

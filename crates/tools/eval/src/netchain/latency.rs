@@ -134,7 +134,7 @@ fn claim(setting: &Setting<'_>, figure: &mut Figure, alone: &[Alone]) {
             let claim = format!(
                 "{name}, one in flight: median {ours:.0} µs, etcd's {theirs:.0} µs (claimed: 1/{part})"
             );
-            setting.claim(figure, ours * part <= theirs, claim);
+            setting.plan.claim(figure, ours * part <= theirs, claim);
         }
     }
 }

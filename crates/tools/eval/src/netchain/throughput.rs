@@ -182,7 +182,7 @@ pub(super) fn by_writes(setting: &Setting<'_>) -> Result<Figure, EvalError> {
         let ratio = ours / theirs;
         let name = system.name();
         let claim = format!("{at} % writes: {ratio:.1} times {name} (claimed: {times})");
-        setting.claim(&mut figure, ratio >= times, claim);
+        setting.plan.claim(&mut figure, ratio >= times, claim);
     }
     Ok(figure)
 }
@@ -223,7 +223,7 @@ pub(super) fn by_loss(setting: &Setting<'_>) -> Result<Figure, EvalError> {
         };
         let kept = rate / whole;
         let claim = format!("{percent} % lost: {kept:.3} of the throughput (claimed: {share})");
-        setting.claim(&mut figure, kept >= share, claim);
+        setting.plan.claim(&mut figure, kept >= share, claim);
     }
     Ok(figure)
 }
@@ -240,7 +240,7 @@ fn even(setting: &Setting<'_>, figure: &mut Figure, rates: &Rates, last: f64, ov
     let evenness = rates.evenness(System::Stateplane, last);
     let claim =
         format!("{over}: the lowest throughput is {evenness:.3} of the highest (claimed: 0.85)");
-    setting.claim(figure, evenness >= 0.85, claim);
+    setting.plan.claim(figure, evenness >= 0.85, claim);
 }
 
 impl Experiment {

@@ -192,7 +192,7 @@ fn claim(
                 // That is another algorithm than the paper's.
                 figure.limits.push(claim);
             } else {
-                setting.claim(figure, ratio >= times, claim);
+                setting.plan.claim(figure, ratio >= times, claim);
             }
         }
     }

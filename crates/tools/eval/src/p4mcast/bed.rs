@@ -4,9 +4,9 @@
 use super::copies;
 use super::order::{Load, Told, within};
 use super::system::{self, RECEIVERS, SENDERS, Shape, System};
-use crate::client::{self, Client};
 use crate::error::EvalError;
-use crate::netchain::lab::{FABRIC, Place, loss};
+use crate::nodes::{self, Client, FABRIC};
+use crate::options::Place;
 use crate::processors::Awake;
 use crate::series;
 use stateplane_host::clock::boot_time_us;
@@ -26,9 +26,9 @@ const HEARD_US: u64 = 30_000;
 pub struct Spans {
     /// Warm-up.
     pub warm_us: u64,
-    /// What is counted.
+    /// Deliveries count.
     pub counted_us: u64,
-    /// What was sent comes.
+    /// All that was sent comes.
     pub drain_us: u64,
 }
 
@@ -111,7 +111,7 @@ impl Bed {
             let (program, file) = (program.to_string(), file.to_string());
             let words = [&program, "multicast", "status", "--wait", "60"];
             let words = [&words[..], &["--config", &file]].concat();
-            client::run(&lab, "ctl", &words, "")?;
+            nodes::run(&lab, "ctl", &words, "")?;
         }
         let start = |node: &str, number: u8, receives: bool| {
             let mut words = ["eval", "multicast-host"].map(str::to_owned).to_vec();
@@ -151,8 +151,8 @@ impl Bed {
     /// # Errors
     /// `EV003` if nftables refuses.
     pub fn lose(&self, share: f64) -> Result<(), EvalError> {
-        let rules = loss("bridge", "forward", share);
-        client::run(&self.lab, FABRIC, &["nft", "-f", "-"], &rules).map(drop)
+        let rules = nodes::loss("bridge", "forward", share);
+        nodes::run(&self.lab, FABRIC, &["nft", "-f", "-"], &rules).map(drop)
     }
 
     /// Makes a load.

@@ -4,19 +4,14 @@
 use super::host::{Receives, Sends};
 use super::system::{self, Shape};
 use stateplane_host::clock::boot_time_us;
-use stateplane_peers::{EtcdLog, EtcdWatch};
+use stateplane_peers::{EtcdLog, EtcdWatch, etcd_clients};
 use std::net::SocketAddrV4;
 use std::time::Duration;
-
-/// Port at which members serve clients.
-const CLIENTS: u16 = 2379;
 
 /// Members: they stand where the switches of the first group do.
 fn members(shape: Shape) -> Vec<SocketAddrV4> {
     let places = (0..shape.members).map(system::place);
-    places
-        .map(|address| SocketAddrV4::new(address, CLIENTS))
-        .collect()
+    places.map(etcd_clients).collect()
 }
 
 fn until(until: u64) -> Duration {

@@ -115,7 +115,7 @@ fn answer(told: Result<Told, String>, before: f64) {
         error: Some(error),
         ..Told::default()
     });
-    told.processor_s = crate::client::processor_s() - before;
+    told.processor_s = crate::nodes::processor_s() - before;
     say(&serde_json::to_string(&told).unwrap_or_default());
 }
 
@@ -131,7 +131,7 @@ fn sender(arguments: &HostArguments) -> Result<Box<dyn Sends>, String> {
 fn receiver(arguments: &HostArguments) -> Result<Box<dyn Receives>, String> {
     let (shape, number) = (arguments.shape(), arguments.number);
     Ok(match arguments.system {
-        System::Stateplane => Box::new(OwnReceiver::open(shape, number)?),
+        System::Stateplane => Box::new(OwnReceiver::open(number)?),
         System::Etcd => Box::new(LogReceiver::open(shape, number)?),
         plain => Box::new(PlainReceiver::open(plain, number, arguments.in_flight)?),
     })
@@ -146,7 +146,7 @@ fn send_all(
     loop {
         match orders.try_recv() {
             Ok(load) => {
-                let before = crate::client::processor_s();
+                let before = crate::nodes::processor_s();
                 answer(send(&mut *sender, &load, arguments), before);
             }
             Err(TryRecvError::Disconnected) => return Ok(()),
@@ -248,7 +248,7 @@ fn receive_all(mut receiver: Box<dyn Receives>, orders: &Receiver<Load>) -> Resu
     loop {
         match orders.try_recv() {
             Ok(load) => {
-                let before = crate::client::processor_s();
+                let before = crate::nodes::processor_s();
                 answer(receive(&mut *receiver, load), before);
             }
             Err(TryRecvError::Disconnected) => return Ok(()),

@@ -226,7 +226,7 @@ fn claim(setting: &Setting<'_>, figure: &mut Figure, points: &[Point], outcomes:
         let claim = format!(
             "{SMALL} bytes, one group: {ratio:.2} times the throughput of {name} (claimed: {times})"
         );
-        setting.claim(figure, ratio >= times, claim);
+        setting.plan.claim(figure, ratio >= times, claim);
     }
     let median = |groups, system| outcomes.within(place(groups, Some(SHARES[0]))?, system, 0);
     for (groups, other, times) in [
@@ -244,6 +244,6 @@ fn claim(setting: &Setting<'_>, figure: &mut Figure, points: &[Point], outcomes:
             "{SMALL} bytes, groups: {groups}, a tenth of the throughput: {ratio:.2} times the median \
              latency of {name} (claimed: at most {times})"
         );
-        setting.claim(figure, ratio <= times, claim);
+        setting.plan.claim(figure, ratio <= times, claim);
     }
 }

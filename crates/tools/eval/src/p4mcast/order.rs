@@ -1,7 +1,8 @@
 //! Orders of an experiment to senders and receivers in their nodes, and answers.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
+use std::hash::Hasher as _;
 
 /// Groups at most.
 pub const GROUPS: usize = 2;
@@ -18,11 +19,11 @@ pub struct Load {
     pub number: u16,
     /// Senders begin.
     pub start_us: u64,
-    /// What is counted begins: what came before is warm-up.
+    /// Deliveries count from here on: those before are warm-up.
     pub from_us: u64,
-    /// Senders end, and what is counted.
+    /// Senders end, and deliveries count no more.
     pub to_us: u64,
-    /// What was sent has come.
+    /// All that was sent has come.
     pub end_us: u64,
     /// Bytes of a frame without its check sequence.
     pub frame: usize,
@@ -69,11 +70,11 @@ pub fn number(load: u16, sender: u8, message: u64) -> u64 {
 }
 
 /// Deliveries of one load.
-#[derive(Debug)]
 pub struct Tally {
     load: Load,
     told: Told,
     latencies: FxHashMap<u64, u64>,
+    digest: FxHasher,
 }
 
 impl Tally {
@@ -81,12 +82,9 @@ impl Tally {
     pub fn new(load: Load) -> Self {
         Self {
             load,
-            // FNV-1a's basis.
-            told: Told {
-                digest: 0xcbf2_9ce4_8422_2325,
-                ..Told::default()
-            },
+            told: Told::default(),
             latencies: FxHashMap::default(),
+            digest: FxHasher::default(),
         }
     }
 
@@ -102,7 +100,7 @@ impl Tally {
         }
         let told = &mut self.told;
         told.count += 1;
-        told.digest = (told.digest ^ number).wrapping_mul(0x0100_0000_01b3);
+        self.digest.write_u64(number);
         let counted = self.load.from_us..self.load.to_us;
         if counted.contains(&at) {
             let groups = payload.get(16).copied().unwrap_or(0);
@@ -120,6 +118,7 @@ impl Tally {
         latencies.sort_unstable();
         Told {
             latencies,
+            digest: self.digest.finish(),
             ..self.told
         }
     }

@@ -1,7 +1,7 @@
 //! Sender and receiver of this project, as they ship.
 
 use super::host::{Receives, Sends};
-use super::system::{CONTROLLER, RECEIVERS, Shape};
+use super::system::{CONTROLLER, RECEIVERS};
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::multicast_receiver::{MulticastReceiver, MulticastReceiverConfig, Received};
 use stateplane_host::multicast_sender::{MulticastSender, MulticastSenderConfig};
@@ -88,7 +88,7 @@ impl OwnReceiver {
     ///
     /// # Errors
     /// It is not listed.
-    pub fn open(_: Shape, number: u8) -> Result<Self, String> {
+    pub fn open(number: u8) -> Result<Self, String> {
         let config = MulticastReceiverConfig {
             controllers: controllers(),
             address: None,

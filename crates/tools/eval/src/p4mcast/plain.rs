@@ -193,8 +193,8 @@ struct Order {
     /// Proposal up to which all have come, and those beyond.
     all: u32,
     beyond: BTreeSet<u32>,
-    /// What waits, by final timestamp and id: the proposal up to which all must have come, and the
-    /// payload.
+    /// Messages that wait, by final timestamp and id: the proposal up to which all must have come, and
+    /// the payload.
     waiting: BTreeMap<(u64, u32), (u32, Vec<u8>)>,
 }
 

@@ -147,7 +147,7 @@ fn kept(
     if let (Some(whole), Some(rate)) = (rate(0.0), rate(percent)) {
         let kept = rate / whole;
         let claim = format!("{percent} % {what}: {kept:.2} of the throughput (claimed: 0.5)");
-        setting.claim(figure, kept >= 0.5, claim);
+        setting.plan.claim(figure, kept >= 0.5, claim);
     }
 }
 

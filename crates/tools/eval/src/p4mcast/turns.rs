@@ -70,7 +70,7 @@ impl Outcomes {
                 figure.claim(met, claim);
             } else {
                 // Others recover nothing, or are late, where the machine has other work too.
-                setting.claim(figure, met, claim);
+                setting.plan.claim(figure, met, claim);
             }
         }
     }

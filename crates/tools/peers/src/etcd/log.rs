@@ -68,6 +68,11 @@ struct Record {
     value: Vec<u8>,
 }
 
+/// The address at which the member at `address` serves clients.
+pub const fn etcd_clients(address: Ipv4Addr) -> SocketAddrV4 {
+    SocketAddrV4::new(address, CLIENTS)
+}
+
 /// A member's command, and the folder of its files in memory.
 #[derive(Debug)]
 pub struct EtcdMember {
@@ -75,8 +80,6 @@ pub struct EtcdMember {
     pub command: Vec<String>,
     /// Its files, removed with it.
     pub folder: TempDir,
-    /// Where it serves clients.
-    pub clients: SocketAddrV4,
 }
 
 /// Members of one log at these addresses, one each, which keep their files in memory. The caller
@@ -93,7 +96,7 @@ pub fn etcd_members(addresses: &[Ipv4Addr]) -> Result<Vec<EtcdMember>, String> {
     let cluster = all.collect::<Vec<_>>().join(",");
     let member = |(at, address): (usize, &Ipv4Addr)| {
         let folder = data(false)?;
-        let clients = SocketAddrV4::new(*address, CLIENTS);
+        let clients = etcd_clients(*address);
         let mut command = vec![program.display().to_string()];
         for (option, value) in [
             ("--data-dir", folder.path().display().to_string()),
@@ -107,11 +110,7 @@ pub fn etcd_members(addresses: &[Ipv4Addr]) -> Result<Vec<EtcdMember>, String> {
             command.extend([option.to_owned(), value]);
         }
         command.push("--unsafe-no-fsync".to_owned());
-        Ok(EtcdMember {
-            command,
-            folder,
-            clients,
-        })
+        Ok(EtcdMember { command, folder })
     };
     addresses.iter().enumerate().map(member).collect()
 }

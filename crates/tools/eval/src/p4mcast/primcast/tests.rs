@@ -8,7 +8,7 @@ struct World {
     members: Vec<Member>,
     /// Datagrams on the way from one place to another; senders have places behind all members.
     links: BTreeMap<(u8, u8), VecDeque<Arc<Vec<u8>>>>,
-    /// What each member's receiver got: ids and final timestamps.
+    /// Ids and final timestamps that each member's receiver got.
     delivered: Vec<Vec<(u32, u64)>>,
     random: Random,
 }
@@ -121,7 +121,7 @@ fn two_clients_and_two_groups_have_one_order_everywhere() {
                 assert_eq!(*places.entry(*id).or_insert(*time), *time, "seed {seed}");
             }
         }
-        // What both groups got they got in the same order.
+        // Both groups got the messages that both got in the same order.
         let both = |place: usize| {
             let delivered = world.delivered[place].iter().map(|(id, _)| *id);
             let both = delivered.filter(|id| destinations[id] == 3);

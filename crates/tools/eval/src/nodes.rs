@@ -1,4 +1,5 @@
-//! Processes of this program in nodes of the lab: they take orders and give answers, JSON, a line each.
+//! Nodes of the lab: processes of this program in them, which take orders and give answers, JSON, a
+//! line each; commands in them; loss on their links.
 
 use crate::error::EvalError;
 use serde::Serialize;
@@ -8,6 +9,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The node that all switches, hosts and the controller of coordination and multicast are joined to.
+pub const FABRIC: &str = "fabric";
 
 /// A process in its node.
 pub struct Client {
@@ -150,6 +154,21 @@ pub fn run(lab: &Lab, node: &str, words: &[&str], input: &str) -> Result<String,
         return Err(refused(said.trim().to_owned()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Rules of nftables by which a share of the packets, 0 to 1, is lost at a hook.
+pub fn loss(family: &str, hook: &str, share: f64) -> String {
+    const ALL: u64 = 1_000_000;
+    let lost = (share * ALL as f64).round() as u64;
+    let mut rules = format!(
+        "add table {family} loss\n\
+         add chain {family} loss some {{ type filter hook {hook} priority 0; }}\n\
+         flush chain {family} loss some\n"
+    );
+    if lost > 0 {
+        rules += &format!("add rule {family} loss some numgen random mod {ALL} < {lost} drop\n");
+    }
+    rules
 }
 
 /// Processor time of this process, in s (proc(5), `stat`, fields 14 and 15).
