@@ -37,6 +37,7 @@ pub mod multicast_control;
 pub mod numbers;
 mod reader;
 pub mod replication;
+pub mod round_trip;
 pub mod sync;
 mod table;
 pub mod tcp;

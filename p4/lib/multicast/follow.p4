@@ -65,6 +65,19 @@ control MulticastAcknowledge(
     }
 }
 
+// Keeps a PROP whose entry is not the next one, but may be soon: the entries in front of it are
+// lost or late (rule 3). One PROP of an index waits at a time.
+control MulticastWait(in bit<32> index, inout multicast_metadata_t meta) {
+    bit<32> waits;
+
+    apply {
+        multicast_entry_early.read(waits, MULTICAST_PLACE(meta, index));
+        meta.waits = (waits != index || meta.early != 0)
+            && meta.early < MULTICAST_EARLY_RETURNS;
+        multicast_entry_early.write(MULTICAST_PLACE(meta, index), meta.waits ? index : ~index);
+    }
+}
+
 // An entry of the leader.
 control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastTakeEpoch() take_epoch;
@@ -72,6 +85,7 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     MulticastFollowBase() follow_base;
     MulticastFollowBase() follow_base_again;
     MulticastAcknowledge() acknowledge;
+    MulticastWait() wait;
     bit<32> index;
     bit<32> base;
     bit<32> match;
@@ -81,8 +95,10 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     bool taken;
     bool behind;
     bool empty;
+    bool silent;
 
     apply {
+        silent = false;
         index = hdr.message.index;
         base = hdr.message.base;
         take_epoch.apply(hdr.message.epoch, meta, taken);
@@ -105,7 +121,14 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
             } else if (index - meta.group.base > MULTICAST_WINDOW) {
                 multicast_events.count(MULTICAST_EVENT_OUTSIDE_WINDOW);
             } else if (!behind) {
-                multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
+                // One that came back said when it came first which entry it lacks.
+                silent = meta.early != 0;
+                if (!silent) {
+                    multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
+                }
+                if (MULTICAST_NEWER(index - 1, meta.group.end)) {
+                    wait.apply(index, meta);
+                }
             } else if ((hdr.message.flags & MULTICAST_FLAG_NO_OP) == 0
                 && (hdr.message.session >= MULTICAST_SESSIONS
                     || hdr.message.lane >= MULTICAST_LANES)) {
@@ -162,7 +185,9 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                 follow_base.apply(base, meta);
                 follow_base_again.apply(base, meta);
             }
-            acknowledge.apply(match, wanted, hdr, meta);
+            if (!silent) {
+                acknowledge.apply(match, wanted, hdr, meta);
+            }
         }
     }
 }

@@ -12,10 +12,59 @@
 #include "rules.p4"
 #include "state.p4"
 
-// A copy came back to a leader: its entry is at hand.
-control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
-    MulticastMajority() majority_of;
+// Whom a leader sends the entry at hand again, since its copy came back (rule 23): members and
+// receivers that lack it and took nothing of the group since the copy was held. To who takes entries
+// this one is under way, too: on busy machines copies come back before answers. They keep entries
+// behind one that they lack, so that only the first ones are sent. An earlier leader's entries are
+// under way to nobody.
+control MulticastLate(in multicast_metadata_t meta, out bool members, out bool receivers) {
+    bit<32> list;
+    bit<32> index;
+    bit<48> moved;
+    bit<8> learner;
+    bool earlier;
+
+    apply {
+        earlier = meta.entry.term != meta.group.promised;
+        members = false;
+        receivers = false;
+        multicast_members.read(list, meta.group.at);
+        multicast_learner.read(learner, meta.group.at);
+#define MULTICAST_LATE_MEMBER(i) \
+        if ((list[i:i] == 1 || learner == i) && i != meta.group.member) { \
+            multicast_match.read(index, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
+            multicast_match_moved.read(moved, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
+            members = members \
+                || (MULTICAST_NEWER(meta.entry.index, index) \
+                    && (earlier \
+                        || (meta.entry.index - index <= MULTICAST_FIRST \
+                            && moved <= meta.held_at))); \
+        }
+        MULTICAST_EACH(MULTICAST_LATE_MEMBER)
+        multicast_receivers.read(list, meta.group.at);
+#define MULTICAST_LATE_RECEIVER(i) \
+        if (list[i:i] == 1) { \
+            multicast_received.read(index, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
+            multicast_received_moved.read(moved, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
+            receivers = receivers \
+                || (MULTICAST_NEWER(meta.entry.index, index) \
+                    && (earlier \
+                        || (meta.entry.index - index <= MULTICAST_FIRST \
+                            && moved <= meta.held_at))); \
+        }
+        MULTICAST_EACH(MULTICAST_LATE_RECEIVER)
+    }
+}
+
+// A copy came back to a leader: its entry is at hand. `still` says that nothing was freed since the
+// copy was held.
+control MulticastRetransmit(
+    in bool still,
+    inout multicast_headers_t hdr,
+    inout multicast_metadata_t meta
+) {
     MulticastAllReceived() all_received;
+    MulticastLate() late;
     MulticastStoreMarks() store_marks;
     MulticastAnnounce() announce;
     MulticastPutEntry() put_entry;
@@ -26,16 +75,16 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
     bit<32> lane;
     bit<40> number;
     bit<40> freed;
-    bool majority;
-    bool all;
+    bool members;
+    bool receivers;
     bool committed;
     bool uncovered;
+    bool undecided;
+    bool first;
 
     apply {
         own = 32w1 << (bit<8>)meta.group.at;
         committed = !MULTICAST_NEWER(meta.entry.index, meta.group.commit);
-        majority_of.apply(meta.entry.index, meta, majority, all);
-        all_received.apply(meta, received);
         if (meta.entry.id != 0 && committed) {
             lane = MULTICAST_LANE_PLACE(meta, meta.entry.id[63:48], meta.entry.id[47:40]);
             multicast_lane_number.read(number, lane);
@@ -50,20 +99,27 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
                 store_marks.apply(meta);
             }
         }
-        if (committed && MULTICAST_NEWER(meta.entry.index, received)) {
+        late.apply(meta, members, receivers);
+        if (committed && receivers) {
             announce.apply(meta.entry.id != 0, hdr, meta);
         } else {
             put_entry.apply(hdr, meta);
         }
-        if (!committed || !all) {
+        if (members) {
             meta.to = meta.to | MULTICAST_MEMBERS;
         }
-        uncovered = committed
-            && !MULTICAST_NEWER(meta.entry.index, received)
-            && meta.entry.voided == 0
-            && meta.entry.final > meta.group.last_time;
-        if (((meta.entry.destinations & ~((meta.entry.decided & meta.entry.done) | own)) != 0
-            || uncovered)
+        uncovered = false;
+        if (committed && meta.entry.voided == 0 && meta.entry.final > meta.group.last_time) {
+            all_received.apply(meta, received);
+            uncovered = !MULTICAST_NEWER(meta.entry.index, received);
+        }
+        undecided = (meta.entry.destinations & ~(meta.entry.decided | own)) != 0;
+        first = meta.entry.index - meta.group.base <= MULTICAST_FIRST;
+        // Of an earlier leader's entries nobody tells it unasked.
+        if (((undecided && (still || meta.entry.term != meta.group.promised))
+            || (still
+                && ((first && (meta.entry.destinations & ~(meta.entry.done | own)) != 0)
+                    || uncovered)))
             && MULTICAST_RULE_FINISH) {
             // A leader that decided, but is not done, answers with DONE when it is. An answer also takes the
             // final timestamp to the log, if no receiver names it: this copy is held and cannot.
@@ -83,17 +139,26 @@ control MulticastRetransmit(inout multicast_headers_t hdr, inout multicast_metad
 control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastLoadEntry() load_entry;
     MulticastRetransmit() retransmit;
+    bit<48> moved;
     bit<8> held;
+    bool still;
 
     apply {
         load_entry.apply(meta.held_index, meta);
         if (MULTICAST_HAS(meta, meta.held_index) && meta.entry.term == meta.held_term) {
             meta.hold = true;
-            meta.attempt = meta.attempt < MULTICAST_HOLDS - 1 ? meta.attempt + 1 : meta.attempt;
+            multicast_base_moved.read(moved, meta.group.at);
+            still = moved <= meta.held_at;
             meta.bears = meta.entry.id != 0;
             if (meta.group.leads && MULTICAST_RULE_RETRANSMIT) {
-                retransmit.apply(hdr, meta);
+                retransmit.apply(still, hdr, meta);
             }
+            if (meta.group.leads && !still) {
+                meta.attempt = 0;
+            } else if (meta.attempt < MULTICAST_HOLDS - 1) {
+                meta.attempt = meta.attempt + 1;
+            }
+            meta.held_at = meta.now;
         } else {
             multicast_events.count(MULTICAST_EVENT_COPY_OVER);
             multicast_entry_held.read(held, meta.entry.at);

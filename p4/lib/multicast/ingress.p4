@@ -145,10 +145,13 @@ control MulticastIngress(
     apply {
         meta.forward = false;
         meta.hold = false;
+        meta.again = false;
+        meta.waits = false;
         meta.sends = false;
         meta.bears = false;
         meta.to = 0;
         meta.loops = false;
+        meta.now = standard_metadata.ingress_global_timestamp;
         multicast_identity.apply();
         if (standard_metadata.checksum_error == 1
             || standard_metadata.parser_error != error.NoError
@@ -164,12 +167,17 @@ control MulticastIngress(
             );
         }
         meta.held = meta.hold ? 1w1 : 1w0;
+        meta.early = meta.waits ? meta.early + 1 : 8w0;
         if (meta.hold) {
             clone_preserving_field_list(
                 CloneType.I2E,
                 MULTICAST_HOLD + (bit<32>)meta.attempt,
                 MULTICAST_FIELD_LIST
             );
+        } else if (meta.waits) {
+            clone_preserving_field_list(CloneType.I2E, MULTICAST_EARLY, MULTICAST_FIELD_LIST);
+        } else if (meta.again) {
+            clone_preserving_field_list(CloneType.I2E, MULTICAST_AGAIN, MULTICAST_FIELD_LIST);
         }
         if (meta.sends) {
             meta.forward = true;

@@ -13,13 +13,11 @@
 #include "send.p4"
 #include "state.p4"
 
-// True if the logs of a majority of the members match up to `index` (rules 1, 4). `all` says the
-// same of every member and of who learns.
+// True if the logs of a majority of the members match up to `index` (rules 1, 4).
 control MulticastMajority(
     in bit<32> index,
     in multicast_metadata_t meta,
-    out bool majority,
-    out bool all
+    out bool majority
 ) {
     bit<32> members;
     bit<32> match;
@@ -33,12 +31,10 @@ control MulticastMajority(
         multicast_learner.read(learner, meta.group.at);
         size = 0;
         votes = 0;
-        all = true;
 #define MULTICAST_VOTE(i) \
         if (members[i:i] == 1 || learner == i) { \
             multicast_match.read(match, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
             has = i == meta.group.member || !MULTICAST_NEWER(index, match); \
-            all = all && has; \
             if (members[i:i] == 1) { \
                 size = size + 1; \
             } \
@@ -83,7 +79,6 @@ control MulticastCommit(in bit<32> index, inout multicast_metadata_t meta) {
     MulticastMajority() majority_of;
     bit<32> own;
     bool majority;
-    bool all;
 
     apply {
         multicast_own.read(own, meta.group.at);
@@ -91,7 +86,7 @@ control MulticastCommit(in bit<32> index, inout multicast_metadata_t meta) {
         if (MULTICAST_NEWER(index, meta.group.commit)
             && (!MULTICAST_NEWER(own, index) || !MULTICAST_RULE_OWN_TERM)
             && !MULTICAST_NEWER(index, meta.group.end)) {
-            majority_of.apply(index, meta, majority, all);
+            majority_of.apply(index, meta, majority);
         }
         if (majority) {
             multicast_events.count(MULTICAST_EVENT_COMMITTED);
@@ -132,6 +127,7 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
             multicast_match.read(match, place);
             if (MULTICAST_NEWER(hdr.message.index, match)) {
                 multicast_match.write(place, hdr.message.index);
+                multicast_match_moved.write(place, meta.now);
             }
             commit_matched.apply(hdr.message.index, meta);
             // A vote may complete a majority for less than its own index.
@@ -161,14 +157,17 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                 load_entry.apply(next + 1, meta);
                 multicast_announced.write(meta.group.at, next + 1);
                 announce.apply(false, hdr, meta);
+                // A vote may commit several entries.
+                meta.again = meta.group.commit != next + 1;
             }
         }
     }
 }
 
 // Tells and frees what all receivers have, one entry a packet: DONE to other destinations, COMPLETE
-// to the sender, unless that is too far beyond the base (rules 22, 24). `lacks` is the final
-// timestamp for which all that waits, 0 if none is.
+// to the sender, unless that is too far beyond the base (rules 22, 24). A packet after which there
+// is more of that comes back at once. `lacks` is the final timestamp for which all that waits, 0 if
+// none is.
 control MulticastProgress(
     inout multicast_headers_t hdr,
     inout multicast_metadata_t meta,
@@ -190,9 +189,11 @@ control MulticastProgress(
     bit<32> next;
     bit<32> told;
     bool covered;
+    bool goes_on;
 
     apply {
         lacks = 0;
+        goes_on = false;
         own = 32w1 << (bit<8>)meta.group.at;
         all_received.apply(meta, received);
         multicast_told_done.read(next, meta.group.at);
@@ -204,6 +205,7 @@ control MulticastProgress(
             covered_done.apply(meta, covered);
             if (covered) {
                 multicast_told_done.write(meta.group.at, next + 1);
+                goes_on = true;
                 if (meta.entry.destinations != own) {
                     put_done.apply(hdr, meta);
                     meta.to = MULTICAST_LEADERS;
@@ -224,6 +226,7 @@ control MulticastProgress(
             covered_complete.apply(meta, covered);
             if (covered) {
                 next = next + 1;
+                goes_on = true;
                 multicast_told_complete.write(meta.group.at, next);
                 if (meta.entry.id != 0) {
                     multicast_events.count(MULTICAST_EVENT_COMPLETED);
@@ -246,11 +249,16 @@ control MulticastProgress(
                 && ((meta.entry.destinations & ~(meta.entry.done | own)) == 0
                     || !MULTICAST_RULE_DONE)) {
                 free_entry.apply(meta);
+                goes_on = true;
             } else if (!covered) {
                 // Told as received before another leader decided a later timestamp for it.
                 lacks = meta.entry.final;
             }
         }
+        meta.again = goes_on
+            && (MULTICAST_NEWER(received, told)
+                || MULTICAST_NEWER(received, next)
+                || MULTICAST_NEWER(received, meta.group.base));
     }
 }
 
@@ -376,6 +384,7 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
             multicast_received.read(received, place);
             if (MULTICAST_NEWER(hdr.message.index, received)) {
                 multicast_received.write(place, hdr.message.index);
+                multicast_received_moved.write(place, meta.now);
             }
             lacks = hdr.message.final;
             jumps = true;

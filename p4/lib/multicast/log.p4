@@ -112,6 +112,7 @@ control MulticastStoreEntry(inout multicast_metadata_t meta) {
         meta.hold = true;
         meta.held_index = meta.entry.index;
         meta.held_term = meta.entry.term;
+        meta.held_at = meta.now;
         meta.attempt = 0;
     }
 }
@@ -135,6 +136,7 @@ control MulticastFreeEntry(inout multicast_metadata_t meta) {
         multicast_base.write(meta.group.at, meta.group.base);
         multicast_base_term.write(meta.group.at, meta.group.base_term);
         multicast_base_time.write(meta.group.at, meta.entry.timestamp);
+        multicast_base_moved.write(meta.group.at, meta.now);
     }
 }
 

@@ -55,13 +55,25 @@ struct multicast_metadata_t {
     bit<32> held_term;
     @field_list(MULTICAST_FIELD_LIST)
     bit<8> attempt;
+    // Time at which it was held last.
+    @field_list(MULTICAST_FIELD_LIST)
+    bit<48> held_at;
     // 1 of such a copy; a message to the switch itself comes back with 0.
     @field_list(MULTICAST_FIELD_LIST)
     bit<1> held;
+    // Of a PROP that came before the entry in front of its own: how often it came back, 0 if this
+    // packet is none.
+    @field_list(MULTICAST_FIELD_LIST)
+    bit<8> early;
     // The packet goes to the switch itself.
     bool loops;
     // The packet is to be held as it came.
     bool hold;
+    // The packet as it came, a PROP, is to come back soon: its entry may then be the next.
+    bool waits;
+    // The packet as it came is to come back at once: it has more to tell than one message.
+    bool again;
+    bit<48> now;
     bit<32> own_address;
     // The frame has the payload of the entry at hand; its bytes as it came.
     bool bears;

@@ -8,6 +8,13 @@
 const bit<32> MULTICAST_HOLD = 48;
 const bit<8> MULTICAST_HOLDS = 8;
 
+// Mirror session of PROPs that came early, and how often one comes back at most (rule 3).
+const bit<32> MULTICAST_EARLY = 57;
+const bit<8> MULTICAST_EARLY_RETURNS = 64;
+
+// Mirror session of packets that come back at once. Its hold time is 0.
+const bit<32> MULTICAST_AGAIN = 56;
+
 // Port whose egress messages pass that go to this switch itself, as leader of another group: they
 // come back to ingress. It need not exist.
 const bit<9> MULTICAST_LOOP_PORT = 505;

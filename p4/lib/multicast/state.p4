@@ -11,6 +11,11 @@
 #ifndef MULTICAST_WINDOW
 #define MULTICAST_WINDOW 1024
 #endif
+// Entries behind the last one that a member or a receiver has, or that all have, which are sent
+// again (rule 23).
+#ifndef MULTICAST_FIRST
+#define MULTICAST_FIRST 32
+#endif
 // Slots of sessions, and lanes of each.
 #ifndef MULTICAST_SESSIONS
 #define MULTICAST_SESSIONS 64
@@ -57,6 +62,10 @@ register<bit<32>>(MULTICAST_GROUPS) multicast_told_complete;
 // Up to which index each member's log matches, and each receiver has all.
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match;
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received;
+// Times at which these, and the base, moved last (rule 23).
+register<bit<48>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match_moved;
+register<bit<48>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received_moved;
+register<bit<48>>(MULTICAST_GROUPS) multicast_base_moved;
 
 // Entries.
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_term;
@@ -66,6 +75,8 @@ register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_destinations;
 register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_sender;
 // Copies that are held for the slot, at most two (rule 23).
 register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_held;
+// Index whose PROP waits at a follower for the entry in front of its own (rule 3).
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_early;
 // Knowledge of the leader of an epoch (rule 8): other groups' decisions and done-marks.
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_known_in;
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_decided;

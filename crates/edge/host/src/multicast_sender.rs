@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_multicast::{Call, Event, SendError, Sender, SenderConfig};
 use stateplane_wire::multicast::{Code, MessageType, PORT, Packet, Repr};
 use stateplane_wire::multicast_control::{
-    Learn, Message, NO_SLOT, NUMBERS_OF_A_SESSION, Opened, reason, room_for_leaders,
+    Leader, Learn, Message, NO_SLOT, NUMBERS_OF_A_SESSION, Opened, reason, room_for_leaders,
 };
 
 use crate::clock::boot_time_us;
@@ -37,7 +37,8 @@ pub struct MulticastSenderConfig {
     pub address: Option<Ipv4Addr>,
     /// Lanes wanted, at least 1: messages that can be under way together.
     pub lanes: u8,
-    /// µs after which a message without an answer is sent again first; the time doubles with each.
+    /// µs after which a message without an answer is sent again first, at least: later if answers
+    /// take longer (RFC 6298). The time doubles with each.
     pub repeat_us: u64,
     /// Longest time between two of them, in µs.
     pub longest_repeat_us: u64,
@@ -46,15 +47,15 @@ pub struct MulticastSenderConfig {
 }
 
 impl MulticastSenderConfig {
-    /// A sender with eight lanes, which repeats a message after 10 ms, at least each 40 ms, and
-    /// gives up after 10 s.
+    /// A sender with eight lanes, which repeats a message after 10 ms, or as much later as answers
+    /// take, at least each 200 ms, and gives up after 10 s.
     pub fn new(controllers: Vec<SocketAddrV4>) -> MulticastSenderConfig {
         MulticastSenderConfig {
             controllers,
             address: None,
             lanes: 8,
             repeat_us: 10_000,
-            longest_repeat_us: 40_000,
+            longest_repeat_us: 200_000,
             give_up_us: 10_000_000,
         }
     }
@@ -246,14 +247,13 @@ impl MulticastSender {
         self.link.receive(due, |_, from, message| {
             taken.push((from, message.to_vec()));
         })?;
-        for (from, message) in taken {
-            self.take(from, &message);
-        }
         let now = boot_time_us();
+        for (from, message) in taken {
+            self.take(now, from, &message);
+        }
         let mut seeks = false;
         for session in &mut self.sessions {
-            seeks |= session.sender.poll_timeout().is_some_and(|due| due <= now);
-            session.sender.handle_timeout(now);
+            seeks |= session.sender.handle_timeout(now);
         }
         if seeks {
             // A leader that does not answer may lead no more.
@@ -288,12 +288,12 @@ impl MulticastSender {
         }
     }
 
-    fn take(&mut self, from: SocketAddrV4, bytes: &[u8]) {
+    fn take(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
         if Message::is_one(bytes) {
             if self.config.controllers.contains(&from)
                 && let Ok(message) = Message::parse(bytes)
             {
-                self.take_control(message);
+                self.take_control(now, message);
             }
             return;
         }
@@ -304,15 +304,28 @@ impl MulticastSender {
         if message.message_type == MessageType::Refused {
             let code = Code::from_u8(message.code);
             if code == Some(Code::NotLeader) || code == Some(Code::UnknownGroup) {
-                self.learn_at = self.learn_at.min(boot_time_us() + SEEK_US);
+                self.learn_at = self.learn_at.min(now + SEEK_US);
             }
         }
         for session in &mut self.sessions {
-            session.sender.handle_message(&message);
+            session.sender.handle_message(now, &message);
         }
     }
 
-    fn take_control(&mut self, message: Message) {
+    fn take_leader(&mut self, now: u64, row: Leader) {
+        let known = self.leaders.get(&row.group).copied();
+        // An earlier epoch's leader is none.
+        if known.is_none_or(|(epoch, _)| epoch <= row.epoch) {
+            self.leaders.insert(row.group, (row.epoch, row.leader));
+            if known != Some((row.epoch, row.leader)) && !row.leader.is_unspecified() {
+                for session in &mut self.sessions {
+                    session.sender.handle_leader(now, row.group);
+                }
+            }
+        }
+    }
+
+    fn take_control(&mut self, now: u64, message: Message) {
         match message {
             Message::Opened(opened) if opened.nonce == self.nonce && self.opens => {
                 self.opened(&opened);
@@ -325,11 +338,7 @@ impl MulticastSender {
                 ..
             } => {
                 for row in leaders {
-                    let known = self.leaders.get(&row.group);
-                    // An earlier epoch's leader is none.
-                    if known.is_none_or(|(epoch, _)| *epoch <= row.epoch) {
-                        self.leaders.insert(row.group, (row.epoch, row.leader));
-                    }
+                    self.take_leader(now, row);
                 }
                 let last = self.sessions.last_mut();
                 let ended = last.filter(|it| (it.slot, it.incarnation) == (slot, incarnation));

@@ -162,12 +162,12 @@ impl SenderNode {
     }
 
     fn take(&mut self, now: u64, message: &Repr<'_>) {
-        self.sender.handle_message(message);
+        self.sender.handle_message(now, message);
         let early = self.without == Some(Rule::AllAnswered);
         if early && message.message_type == MessageType::Complete {
             for group in 0..32 {
                 let group = Repr { group, ..*message };
-                self.sender.handle_message(&group);
+                self.sender.handle_message(now, &group);
             }
         }
         let node = sender_number(self.place);

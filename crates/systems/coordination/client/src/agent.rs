@@ -14,10 +14,11 @@ use stateplane_wire::coordination::{MAX_VALUE, Outcome};
 
 use crate::directory::{Directory, Learnt};
 use crate::{Action, Chain, Counters, Event, Lane, Operation, Settings, Ticket, When, group_of};
-use flight::{Flight, RoundTrip};
+use flight::Flight;
 use lanes::GroupLanes;
 use operations::{Pending, Phase};
 use proof::Proof;
+use stateplane_wire::round_trip::RoundTrip;
 
 /// A range of lanes that a session has (rules 5, 19).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

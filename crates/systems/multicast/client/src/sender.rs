@@ -1,9 +1,10 @@
-//! A sender: lanes of a session, repetition that backs off, refusals and unknown outcomes (rules
+//! A sender: lanes of a session, repetition that waits as long as answers take and backs off, refusals and unknown outcomes (rules
 //! 17, 21, 22, 27).
 
 use std::collections::VecDeque;
 
 use stateplane_wire::multicast::{Code, MessageType, NUMBER_END, Repr, flag};
+use stateplane_wire::round_trip::RoundTrip;
 
 use crate::{FinalTime, MessageId};
 
@@ -18,7 +19,8 @@ pub struct SenderConfig {
     pub first_number: u64,
     /// Most bytes of a payload: the MTU less 100 (rule 27).
     pub longest: usize,
-    /// µs after which a START is repeated first; the time doubles with each.
+    /// µs after which a START is repeated first, at least: later if answers take longer (RFC 6298).
+    /// The time doubles with each.
     pub repeat_us: u64,
     /// Longest time between two STARTs of a message, in µs.
     pub longest_repeat_us: u64,
@@ -84,9 +86,15 @@ struct Sent {
     began_us: u64,
     repeat_at_us: u64,
     repeat_us: u64,
-    /// STARTs were sent more than once, or to several groups.
-    spread: bool,
+    repeated: bool,
     told_unknown: bool,
+}
+
+impl Sent {
+    /// STARTs were sent more than once, or to several groups.
+    fn spread(&self) -> bool {
+        self.repeated || self.destinations.count_ones() > 1
+    }
 }
 
 #[derive(Debug)]
@@ -101,6 +109,14 @@ struct Lane {
 pub struct Sender {
     config: SenderConfig,
     lanes: Vec<Lane>,
+    /// Lanes that carry nothing; the last one is used next.
+    free: Vec<u8>,
+    under_way: usize,
+    /// Lanes that have STARTs to send; one may be named twice, or have none any more.
+    starts: VecDeque<u8>,
+    /// No message is to be repeated before this time, in µs.
+    due_us: u64,
+    round_trip: RoundTrip,
     /// Greatest final timestamp that the host knows (rule 17).
     greatest: u64,
     events: VecDeque<Event>,
@@ -121,9 +137,15 @@ impl Sender {
             number: config.first_number.max(1),
             sent: None,
         };
+        let has_numbers = lane().number < NUMBER_END;
         Sender {
             config,
             lanes: (0..config.lanes).map(|_| lane()).collect(),
+            free: (0..config.lanes).rev().filter(|_| has_numbers).collect(),
+            under_way: 0,
+            starts: VecDeque::new(),
+            due_us: u64::MAX,
+            round_trip: RoundTrip::default(),
             greatest: 0,
             events: VecDeque::new(),
         }
@@ -131,12 +153,22 @@ impl Sender {
 
     /// Messages that are under way.
     pub fn under_way(&self) -> usize {
-        self.lanes.iter().filter(|lane| lane.sent.is_some()).count()
+        self.under_way
     }
 
     /// The host learned of a final timestamp, by a delivery or from another sender (rule 17).
     pub fn handle_final(&mut self, time: u64) {
         self.greatest = self.greatest.max(time);
+    }
+
+    /// µs after which a message is repeated that was sent once: what answers took so far, and how
+    /// much they varied (RFC 6298), within the settings' times.
+    fn patience_us(&self) -> u64 {
+        let least = self.config.repeat_us.max(1);
+        let most = self.config.longest_repeat_us.max(least);
+        self.round_trip
+            .timeout()
+            .map_or(least, |us| us.clamp(least, most))
     }
 
     /// Sends `payload` to all receivers of the groups in the map `destinations`.
@@ -159,9 +191,12 @@ impl Sender {
                 found: payload.len(),
             });
         }
-        let mut lanes = (0u8..).zip(&mut self.lanes);
-        let (index, lane) = lanes
-            .find(|(_, lane)| lane.sent.is_none() && lane.number < NUMBER_END)
+        let repeat_us = self.patience_us();
+        let repeat_at_us = now_us.saturating_add(repeat_us);
+        let index = self.free.pop().ok_or(SendError::NoLane)?;
+        let lane = self
+            .lanes
+            .get_mut(usize::from(index))
             .ok_or(SendError::NoLane)?;
         lane.sent = Some(Sent {
             destinations,
@@ -170,11 +205,14 @@ impl Sender {
             pending: destinations,
             at: FinalTime { time: 0, group: 0 },
             began_us: now_us,
-            repeat_at_us: now_us.saturating_add(self.config.repeat_us),
-            repeat_us: self.config.repeat_us,
-            spread: destinations.count_ones() > 1,
+            repeat_at_us,
+            repeat_us,
+            repeated: false,
             told_unknown: false,
         });
+        self.under_way += 1;
+        self.starts.push_back(index);
+        self.due_us = self.due_us.min(repeat_at_us);
         Ok(MessageId {
             session: self.config.session,
             lane: index,
@@ -183,7 +221,7 @@ impl Sender {
     }
 
     /// Takes a COMPLETE or a REFUSED; others, and those of messages that are over, change nothing.
-    pub fn handle_message(&mut self, message: &Repr<'_>) {
+    pub fn handle_message(&mut self, now_us: u64, message: &Repr<'_>) {
         if message.session != self.config.session || message.group >= 32 {
             return;
         }
@@ -218,11 +256,15 @@ impl Sender {
                 if sent.complete != sent.destinations {
                     return;
                 }
+                if !sent.repeated {
+                    self.round_trip
+                        .measured(now_us.saturating_sub(sent.began_us));
+                }
                 Event::Complete { call, at: sent.at }
             }
             MessageType::Refused => match Code::from_u8(message.code) {
                 // A START that was lost to sight may have been taken by someone else.
-                Some(code) if !passes(code) && !sent.spread => Event::Refused { call, code },
+                Some(code) if !passes(code) && !sent.spread() => Event::Refused { call, code },
                 _ => return,
             },
             _ => return,
@@ -230,49 +272,87 @@ impl Sender {
         self.events.push_back(event);
         lane.number += 1;
         lane.sent = None;
+        if lane.number < NUMBER_END {
+            self.free.push(message.lane);
+        }
+        self.under_way -= 1;
     }
 
-    /// Time at which [`Sender::handle_timeout`] is due, in µs.
-    pub fn poll_timeout(&self) -> Option<u64> {
-        let sent = self.lanes.iter().filter_map(|lane| lane.sent.as_ref());
-        sent.map(|sent| sent.repeat_at_us).min()
-    }
-
-    /// Repeats what is overdue, and tells outcomes as unknown.
-    pub fn handle_timeout(&mut self, now_us: u64) {
+    /// A group has another leader: it is sent what it may lack.
+    pub fn handle_leader(&mut self, now_us: u64, group: u8) {
+        let map = 1u32.checked_shl(group.into()).unwrap_or(0);
+        let repeat_us = self.patience_us();
         for (index, lane) in (0u8..).zip(&mut self.lanes) {
             let Some(sent) = &mut lane.sent else {
                 continue;
             };
-            if sent.repeat_at_us > now_us {
-                continue;
-            }
-            sent.pending = sent.destinations & !sent.complete;
-            sent.spread = true;
-            let doubled = sent.repeat_us.saturating_mul(2);
-            sent.repeat_us = doubled.min(self.config.longest_repeat_us);
-            sent.repeat_at_us = now_us.saturating_add(sent.repeat_us.max(1));
-            let overdue = now_us.saturating_sub(sent.began_us) >= self.config.give_up_us;
-            if overdue && !sent.told_unknown {
-                sent.told_unknown = true;
-                let call = MessageId {
-                    session: self.config.session,
-                    lane: index,
-                    number: lane.number,
-                };
-                self.events.push_back(Event::Unknown { call });
+            if sent.destinations & map & !sent.complete != 0 {
+                sent.pending |= map;
+                sent.repeated = true;
+                sent.repeat_us = repeat_us;
+                sent.repeat_at_us = now_us.saturating_add(repeat_us);
+                self.due_us = self.due_us.min(sent.repeat_at_us);
+                self.starts.push_back(index);
             }
         }
     }
 
+    /// Time at which [`Sender::handle_timeout`] is to be called, in µs: no later than something is
+    /// due.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        (self.under_way > 0).then_some(self.due_us)
+    }
+
+    /// Repeats what is overdue, and tells outcomes as unknown. True if something is repeated.
+    pub fn handle_timeout(&mut self, now_us: u64) -> bool {
+        if self.due_us > now_us {
+            return false;
+        }
+        let patience_us = self.patience_us();
+        let longest_us = self.config.longest_repeat_us.max(patience_us);
+        let mut repeats = false;
+        self.due_us = u64::MAX;
+        for (index, lane) in (0u8..).zip(&mut self.lanes) {
+            let Some(sent) = &mut lane.sent else {
+                continue;
+            };
+            if sent.repeat_at_us <= now_us {
+                repeats = true;
+                sent.pending = sent.destinations & !sent.complete;
+                sent.repeated = true;
+                self.starts.push_back(index);
+                let doubled = sent.repeat_us.max(patience_us).saturating_mul(2);
+                sent.repeat_us = doubled.min(longest_us);
+                sent.repeat_at_us = now_us.saturating_add(sent.repeat_us);
+                let overdue = now_us.saturating_sub(sent.began_us) >= self.config.give_up_us;
+                if overdue && !sent.told_unknown {
+                    sent.told_unknown = true;
+                    let call = MessageId {
+                        session: self.config.session,
+                        lane: index,
+                        number: lane.number,
+                    };
+                    self.events.push_back(Event::Unknown { call });
+                }
+            }
+            self.due_us = self.due_us.min(sent.repeat_at_us);
+        }
+        repeats
+    }
+
     /// The next START, and the group to whose leader it goes.
     pub fn poll_transmit(&mut self) -> Option<(u8, Repr<'_>)> {
-        let lanes = (0u8..).zip(&mut self.lanes);
-        let mut pending = lanes.filter_map(|(index, lane)| {
-            let sent = lane.sent.as_mut().filter(|sent| sent.pending != 0)?;
-            Some((index, lane.number, sent))
-        });
-        let (lane, number, sent) = pending.next()?;
+        let is_empty = |lane: &Lane| lane.sent.as_ref().is_none_or(|sent| sent.pending == 0);
+        while self
+            .lanes
+            .get(usize::from(*self.starts.front()?))
+            .is_none_or(is_empty)
+        {
+            self.starts.pop_front();
+        }
+        let index = *self.starts.front()?;
+        let lane = self.lanes.get_mut(usize::from(index))?;
+        let sent = lane.sent.as_mut()?;
         let group = u8::try_from(sent.pending.trailing_zeros()).ok()?;
         sent.pending &= sent.pending - 1;
         let start = Repr {
@@ -280,8 +360,8 @@ impl Sender {
             group,
             destinations: sent.destinations,
             session: self.config.session,
-            lane,
-            number,
+            lane: index,
+            number: lane.number,
             final_time: self.greatest,
             payload: &sent.payload,
             ..Repr::new(MessageType::Start)

@@ -15,6 +15,8 @@ pub(crate) struct Entry {
     pub(crate) row: u64,
     /// Time in µs at which its session was last heard.
     heard: u64,
+    /// Address from which its session was last heard.
+    home: Option<SocketAddrV4>,
     /// Address that asks for the session, or for its end, and waits.
     asker: Option<SocketAddrV4>,
 }
@@ -143,15 +145,32 @@ impl SlotTable {
             state: SlotState::Open { lanes, nonce },
         };
         entry.asker = Some(asker);
+        entry.home = None;
         entry.heard = now;
         Asked::Slot(slot)
     }
 
-    /// The session lives. False if there is none of this incarnation that is open.
-    pub(crate) fn hear(&mut self, now: u64, slot: u16, incarnation: u16) -> bool {
+    /// Sessions that are open, and where they were last heard.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = (u16, u16, SocketAddrV4)> {
+        self.all().filter_map(|(slot, entry)| {
+            let incarnation = entry.decided.incarnation;
+            let home = entry.home.filter(|_| entry.is_open(incarnation))?;
+            Some((slot, incarnation, home))
+        })
+    }
+
+    /// The session lives, at `from`. False if there is none of this incarnation that is open.
+    pub(crate) fn hear(
+        &mut self,
+        now: u64,
+        slot: u16,
+        incarnation: u16,
+        from: SocketAddrV4,
+    ) -> bool {
         match self.get_mut(slot) {
             Some(entry) if entry.is_open(incarnation) => {
                 entry.heard = now;
+                entry.home = Some(from);
                 true
             }
             _ => false,

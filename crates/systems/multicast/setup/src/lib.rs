@@ -1,5 +1,5 @@
-//! The parts of a switch that multicast needs: the mirror sessions that hold copies of entries, and
-//! the library's identity and incarnation (`p4/lib/multicast.p4`).
+//! The parts of a switch that multicast needs: the mirror sessions that hold copies of entries or
+//! bring packets back at once, and the library's identity and incarnation (`p4/lib/multicast.p4`).
 //!
 //! [`Multicast`] says them once; [`Rows`] has what changes as groups do: the groups of which the
 //! switch is a member, the targets of copies with their replication groups, leaders and sessions.
@@ -27,6 +27,11 @@ pub const HOLD_SESSION: u32 = 48;
 /// Mirror sessions, one a return of the copy; later returns use the last: `MULTICAST_HOLDS` of the
 /// library.
 pub const HOLD_SESSIONS: u32 = 8;
+/// Mirror session of packets that come back at once: `MULTICAST_AGAIN` of the library.
+pub const AGAIN_SESSION: u32 = 56;
+/// Mirror session of PROPs that came early: `MULTICAST_EARLY` of the library. They come back after a
+/// quarter of the first hold time.
+pub const EARLY_SESSION: u32 = 57;
 
 /// Time for which the copy of an entry waits before its leader sends what someone lacks (rule 23 of
 /// `docs/multicast-protocol.md`): `first_us` at first, twice as long after each return, at most
@@ -123,14 +128,18 @@ impl Multicast {
 
     /// The mirror sessions with their numbers. Copies are whole: they keep the payload.
     pub fn sessions(&self) -> impl Iterator<Item = (u32, MirrorSession)> {
-        (0..HOLD_SESSIONS).map(|returns| {
-            let session = MirrorSession {
-                egress_port: Some(self.port),
-                multicast_group: None,
-                truncate: None,
-                hold_us: self.hold.us(returns),
-            };
-            (HOLD_SESSION + returns, session)
-        })
+        let session = |hold_us| MirrorSession {
+            egress_port: Some(self.port),
+            multicast_group: None,
+            truncate: None,
+            hold_us,
+        };
+        let others = [
+            (AGAIN_SESSION, session(0)),
+            (EARLY_SESSION, session((self.hold.first_us / 4).max(1))),
+        ];
+        (0..HOLD_SESSIONS)
+            .map(move |returns| (HOLD_SESSION + returns, session(self.hold.us(returns))))
+            .chain(others)
     }
 }

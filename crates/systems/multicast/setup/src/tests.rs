@@ -183,6 +183,8 @@ fn numbers_are_those_of_the_library() {
     for declared in [
         format!("MULTICAST_HOLD = {HOLD_SESSION};"),
         format!("MULTICAST_HOLDS = {HOLD_SESSIONS};"),
+        format!("MULTICAST_AGAIN = {AGAIN_SESSION};"),
+        format!("MULTICAST_EARLY = {EARLY_SESSION};"),
         format!("MULTICAST_MEMBERS = {};", rows::MEMBERS),
         format!("MULTICAST_LEADERS = {};", rows::LEADERS),
         format!("MULTICAST_LOOP_PORT = {};", rows::LOOP_PORT),
@@ -206,7 +208,10 @@ fn packet_tests_include_the_same_sessions() {
     };
     let sessions = short.sessions();
     let expected: Vec<String> = sessions
-        .map(|(number, session)| format!("mirroring_add {number} 510 hold {}", session.hold_us))
+        .map(|(number, session)| match session.hold_us {
+            0 => format!("mirroring_add {number} 510"),
+            us => format!("mirroring_add {number} 510 hold {us}"),
+        })
         .collect();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(lines, expected);

@@ -11,8 +11,6 @@ use std::net::SocketAddrV4;
 
 /// Time in µs for which a host waits for the controller.
 const PATIENCE_US: u64 = 30_000_000;
-/// Time in µs after which a START is repeated: more than a saturated processor keeps one waiting.
-const REPEAT_US: u64 = 100_000;
 /// Messages in a receiver's queue at most.
 const QUEUE: usize = 1024;
 
@@ -34,8 +32,6 @@ impl OwnSender {
     pub fn open(lanes: u8) -> Result<Self, String> {
         let config = MulticastSenderConfig {
             lanes,
-            repeat_us: REPEAT_US,
-            longest_repeat_us: 4 * REPEAT_US,
             ..MulticastSenderConfig::new(controllers())
         };
         let end = boot_time_us() + PATIENCE_US;

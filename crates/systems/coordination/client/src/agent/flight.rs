@@ -81,28 +81,6 @@ impl Flight {
     }
 }
 
-/// Mean and variation of the round trip, as RFC 6298 has them.
-#[derive(Debug, Default)]
-pub(super) struct RoundTrip {
-    known: Option<(u64, u64)>,
-}
-
-impl RoundTrip {
-    pub fn measured(&mut self, trip: u64) {
-        self.known = Some(match self.known {
-            None => (trip, trip / 2),
-            Some((mean, variation)) => (
-                (7 * mean + trip) / 8,
-                (3 * variation + mean.abs_diff(trip)) / 4,
-            ),
-        });
-    }
-
-    pub fn timeout(&self) -> Option<u64> {
-        self.known.map(|(mean, variation)| mean + 4 * variation)
-    }
-}
-
 impl Agent {
     /// Sends a request for the first time.
     pub(super) fn launch(&mut self, now: u64, mut flight: Flight) -> u64 {

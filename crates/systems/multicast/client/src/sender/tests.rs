@@ -50,11 +50,11 @@ fn a_call_is_complete_when_every_group_has_answered() {
     let call = sender.send(0, 0b101, b"x".to_vec()).unwrap();
     let number = CONFIG.first_number;
     assert_eq!(starts(&mut sender), [(0, 0, number), (2, 0, number)]);
-    sender.handle_message(&complete(call, 0, 30));
-    sender.handle_message(&complete(call, 0, 30));
-    sender.handle_message(&complete(call, 1, 99));
+    sender.handle_message(0, &complete(call, 0, 30));
+    sender.handle_message(0, &complete(call, 0, 30));
+    sender.handle_message(0, &complete(call, 1, 99));
     assert_eq!(sender.poll_event(), None);
-    sender.handle_message(&complete(call, 2, 30));
+    sender.handle_message(0, &complete(call, 2, 30));
     let at = FinalTime { time: 30, group: 1 };
     assert_eq!(sender.poll_event(), Some(Event::Complete { call, at }));
     // The lane goes on, and START tells the greatest timestamp that the host knows.
@@ -73,7 +73,7 @@ fn a_forgotten_final_time_moves_what_the_host_knows() {
         flags: flag::VOID,
         ..complete(call, 0, 30)
     };
-    sender.handle_message(&forgotten);
+    sender.handle_message(0, &forgotten);
     let at = FinalTime { time: 0, group: 0 };
     assert_eq!(sender.poll_event(), Some(Event::Complete { call, at }));
     sender.send(5, 0b10, Vec::new()).unwrap();
@@ -86,7 +86,7 @@ fn only_who_has_not_answered_is_asked_again_ever_later() {
     let mut sender = Sender::new(CONFIG);
     let call = sender.send(0, 0b11, Vec::new()).unwrap();
     starts(&mut sender);
-    sender.handle_message(&complete(call, 1, 5));
+    sender.handle_message(0, &complete(call, 1, 5));
     let mut times = Vec::new();
     for _ in 0..5 {
         let due = sender.poll_timeout().unwrap();
@@ -100,6 +100,52 @@ fn only_who_has_not_answered_is_asked_again_ever_later() {
 }
 
 #[test]
+fn who_answers_slowly_is_waited_for() {
+    let mut sender = Sender::new(CONFIG);
+    let mut now = 0;
+    let mut patience_after = |times, late| {
+        for _ in 0..times {
+            let call = sender.send(now, 1, Vec::new()).unwrap();
+            now += late;
+            sender.handle_timeout(now);
+            sender.handle_message(now, &complete(call, 0, 5));
+        }
+        let call = sender.send(now, 1, Vec::new()).unwrap();
+        let patience = (1..).find(|after| sender.handle_timeout(now + after));
+        sender.handle_message(now, &complete(call, 0, 5));
+        patience.unwrap()
+    };
+    // At least the shortest time; an answer to one of two STARTs says nothing of how long it took.
+    assert_eq!(patience_after(20, 500), 1_000);
+    assert_eq!(patience_after(20, 3_000), 1_000);
+    // Mean and variation by RFC 6298: variation goes with time, and there is a longest time.
+    assert_eq!(patience_after(2, 900), 593 + 4 * 162);
+}
+
+#[test]
+fn another_leader_is_sent_what_its_group_did_not_answer() {
+    let mut sender = Sender::new(CONFIG);
+    let both = sender.send(0, 0b11, Vec::new()).unwrap();
+    let other = sender.send(0, 0b10, Vec::new()).unwrap();
+    starts(&mut sender);
+    sender.handle_message(100, &complete(both, 1, 5));
+    sender.handle_leader(500, 1);
+    assert_eq!(starts(&mut sender), [(1, other.lane, other.number)]);
+    sender.handle_leader(500, 0);
+    assert_eq!(starts(&mut sender), [(0, both.lane, both.number)]);
+    // It is given the time that a first START has, and a refusal may be the dead leader's.
+    assert_eq!(sender.poll_timeout(), Some(1_000));
+    sender.handle_timeout(1_499);
+    assert_eq!(starts(&mut sender), []);
+    sender.handle_message(600, &refused(other, 1, Code::UnknownSession));
+    assert_eq!(sender.poll_event(), None);
+    sender.handle_timeout(1_500);
+    assert_eq!(starts(&mut sender).len(), 2);
+    sender.handle_leader(2_000, 40);
+    assert_eq!(starts(&mut sender), []);
+}
+
+#[test]
 fn an_unknown_outcome_is_told_once_and_keeps_its_lane() {
     let mut sender = Sender::new(SenderConfig { lanes: 1, ..CONFIG });
     let call = sender.send(0, 1, Vec::new()).unwrap();
@@ -109,7 +155,7 @@ fn an_unknown_outcome_is_told_once_and_keeps_its_lane() {
     assert_eq!(sender.poll_event(), Some(Event::Unknown { call }));
     assert_eq!(sender.poll_event(), None);
     assert_eq!(sender.send(16_000, 1, Vec::new()), Err(SendError::NoLane));
-    sender.handle_message(&complete(call, 0, 8));
+    sender.handle_message(0, &complete(call, 0, 8));
     assert!(matches!(sender.poll_event(), Some(Event::Complete { .. })));
     assert!(sender.send(17_000, 1, Vec::new()).is_ok());
 }
@@ -119,18 +165,18 @@ fn a_refusal_ends_a_call_only_if_nobody_can_have_taken_it() {
     let mut sender = Sender::new(CONFIG);
     let call = sender.send(0, 1, Vec::new()).unwrap();
     // The leader or its window changes: the START is repeated.
-    sender.handle_message(&refused(call, 0, Code::NotLeader));
-    sender.handle_message(&refused(call, 0, Code::Full));
+    sender.handle_message(0, &refused(call, 0, Code::NotLeader));
+    sender.handle_message(0, &refused(call, 0, Code::Full));
     assert_eq!(sender.poll_event(), None);
     let code = Code::UnknownSession;
-    sender.handle_message(&refused(call, 0, code));
+    sender.handle_message(0, &refused(call, 0, code));
     assert_eq!(sender.poll_event(), Some(Event::Refused { call, code }));
     // Of two STARTs the other may have been taken, by another leader or in another group.
     let repeated = sender.send(0, 1, Vec::new()).unwrap();
     sender.handle_timeout(1_000);
-    sender.handle_message(&refused(repeated, 0, code));
+    sender.handle_message(0, &refused(repeated, 0, code));
     let several = sender.send(0, 3, Vec::new()).unwrap();
-    sender.handle_message(&refused(several, 0, code));
+    sender.handle_message(0, &refused(several, 0, code));
     assert_eq!(sender.poll_event(), None);
     assert_eq!(sender.under_way(), 2);
 }
@@ -160,7 +206,7 @@ fn numbers_that_are_used_up_close_the_lane() {
     });
     let call = sender.send(0, 1, Vec::new()).unwrap();
     starts(&mut sender);
-    sender.handle_message(&complete(call, 0, 1));
+    sender.handle_message(0, &complete(call, 0, 1));
     assert_eq!(sender.send(0, 1, Vec::new()), Err(SendError::NoLane));
 }
 
@@ -184,11 +230,11 @@ proptest! {
                         calls.push(call);
                     }
                 }
-                (1, Some(call)) => sender.handle_message(&complete(call, group, 1)),
+                (1, Some(call)) => sender.handle_message(now, &complete(call, group, 1)),
                 (2, Some(call)) => {
                     let mut message = refused(call, group, Code::Full);
                     message.code = code;
-                    sender.handle_message(&message);
+                    sender.handle_message(now, &message);
                 }
                 (3, _) => {
                     now += 700;

@@ -6,19 +6,24 @@ use stateplane_wire::multicast_control::{
     Leader, Learn, Message, NO_SLOT, Opened, leaders_within, reason,
 };
 
-use super::Controller;
+use super::{Controller, Group};
 use crate::decision::{SlotBook, SlotState};
 use crate::slots::Asked;
+
+fn leader_of(group: &Group) -> Leader {
+    let leading = group.shown.leading();
+    Leader {
+        group: group.shown.group,
+        epoch: group.shown.epoch,
+        leader: leading.map_or(Ipv4Addr::UNSPECIFIED, |it| it.address),
+    }
+}
 
 impl Controller {
     /// Answers with the leaders; who has a session keeps it so.
     pub(super) fn learn(&mut self, now: u64, from: SocketAddrV4, learn: &Learn, length: usize) {
-        let open = self.slots.hear(now, learn.slot, learn.incarnation);
-        let leaders = self.groups.values().map(|group| Leader {
-            group: group.shown.group,
-            epoch: group.shown.epoch,
-            leader: (group.shown.leading()).map_or(Ipv4Addr::UNSPECIFIED, |it| it.address),
-        });
+        let open = self.slots.hear(now, learn.slot, learn.incarnation, from);
+        let leaders = self.groups.values().map(leader_of);
         let message = Message::Leaders {
             controller: self.incarnation,
             slot: learn.slot,
@@ -27,6 +32,25 @@ impl Controller {
             leaders: leaders.take(leaders_within(length)).collect(),
         };
         self.send(from, message.to_vec());
+    }
+
+    /// Tells all sessions that a group has another leader, which leads: what they have under way need
+    /// not wait to be repeated.
+    pub(super) fn tell_senders(&mut self, group: u8) {
+        let Some(leader) = self.groups.get(&group).map(leader_of) else {
+            return;
+        };
+        let homes: Vec<_> = self.slots.homes().collect();
+        for (slot, incarnation, home) in homes {
+            let message = Message::Leaders {
+                controller: self.incarnation,
+                slot,
+                incarnation,
+                open: true,
+                leaders: vec![leader],
+            };
+            self.send(home, message.to_vec());
+        }
     }
 
     /// Gives a session, or the same one again; the answer follows when all switches know of it.

@@ -77,6 +77,7 @@ impl Controller {
             return;
         };
         let led = &mut group.led;
+        let begins = led.list.is_none();
         led.heard = now;
         led.established |= message.flags & flag::ESTABLISHED != 0;
         led.base = message.base;
@@ -99,6 +100,9 @@ impl Controller {
         }
         self.listed_at_leader(message.group);
         self.stale.insert(message.group);
+        if begins {
+            self.tell_senders(message.group);
+        }
     }
 
     /// A switch promised an epoch that this controller never began.

@@ -87,14 +87,17 @@ fn a_session_of_another_incarnation_is_not_heard_nor_closed() {
     let mut table = table(None);
     table.open(0, 1, 1, ASKER);
     store(&mut table);
-    assert!(table.hear(5, 0, 1));
-    assert!(!table.hear(5, 0, 2));
-    assert!(!table.hear(5, 1, 1));
-    assert!(!table.hear(5, 9, 1));
+    assert_eq!(table.homes().count(), 0);
+    assert!(table.hear(5, 0, 1, ASKER));
+    assert_eq!(table.homes().collect::<Vec<_>>(), [(0, 1, ASKER)]);
+    assert!(!table.hear(5, 0, 2, ASKER));
+    assert!(!table.hear(5, 1, 1, ASKER));
+    assert!(!table.hear(5, 9, 1, ASKER));
     assert!(!table.close(0, 2, ASKER));
     assert!(!table.close(9, 1, ASKER));
     assert_eq!(table.expire(104, 100), 0);
     assert_eq!(table.next_end(100), Some(105));
     assert_eq!(table.expire(105, 100), 1);
     assert_eq!(table.next_end(100), None);
+    assert_eq!(table.homes().count(), 0);
 }

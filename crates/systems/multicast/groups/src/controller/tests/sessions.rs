@@ -215,3 +215,35 @@ fn sessions_outlive_the_controller_and_a_pause_of_it_is_nobodys_silence() {
     let answers = world.client_at(from, &open);
     assert!(matches!(answers[..], [Message::Leaders { open: true, .. }]));
 }
+
+#[test]
+fn sessions_are_told_unasked_of_a_leader_that_leads() {
+    let mut world = settled(3);
+    let opened = world.open(1, 4);
+    let from = SocketAddrV4::new(*CLIENT.ip(), 5001);
+    world.client_at(from, &learn(opened.slot, opened.incarnation));
+    let dead = world.leader(0);
+    world.nodes.get_mut(&dead).unwrap().down = true;
+    world.run(world.settings.detection + 50_000);
+    let leading = world.config(0);
+    let address = leading.leading().unwrap().address;
+    let told = core::mem::take(&mut world.answers);
+    let mut of_group = told.iter().filter_map(|message| match message {
+        Message::Leaders {
+            slot,
+            incarnation,
+            open: true,
+            leaders,
+            ..
+        } => {
+            assert_eq!((*slot, *incarnation), (opened.slot, opened.incarnation));
+            leaders.iter().find(|leader| leader.group == 0)
+        }
+        _ => None,
+    });
+    let leader = of_group.next().unwrap();
+    assert_eq!((leader.epoch, leader.leader), (leading.epoch, address));
+    // Once in an epoch.
+    world.run(500_000);
+    assert!(world.answers.is_empty());
+}
