@@ -52,6 +52,8 @@ const bit<8> MULTICAST_FLAG_NO_OP = 0x04;
 const bit<8> MULTICAST_FLAG_VOID = 0x08;
 const bit<8> MULTICAST_FLAG_ESTABLISHED = 0x10;
 const bit<8> MULTICAST_FLAG_JOINED = 0x20;
+const bit<8> MULTICAST_FLAG_LATER = 0x40;
+const bit<8> MULTICAST_FLAG_GAP = 0x80;
 
 header multicast_t {
     bit<8> version;

@@ -64,6 +64,12 @@ control MulticastAppend(inout multicast_headers_t hdr, inout multicast_metadata_
         store_entry.apply(meta);
         put_entry.apply(hdr, meta);
         meta.to = MULTICAST_MEMBERS;
+        if (meta.entry.index - meta.group.commit >= MULTICAST_MANY && (meta.entry.index & 3) != 0) {
+            hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_LATER;
+        }
+        if (meta.entry.id == 0 || meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
+            multicast_last_told.write(meta.group.at, meta.entry.index);
+        }
         if (meta.entry.id == 0) {
             multicast_events.count(MULTICAST_EVENT_NO_OP);
         } else {

@@ -75,6 +75,7 @@ control MulticastBeginToLead(inout multicast_headers_t hdr, inout multicast_meta
         multicast_own.write(meta.group.at, meta.group.end + 1);
         multicast_members.write(meta.group.at, hdr.message.destinations);
         multicast_announced.write(meta.group.at, meta.group.base);
+        multicast_last_told.write(meta.group.at, meta.group.end);
         multicast_told_done.write(meta.group.at, meta.group.base);
         multicast_told_complete.write(meta.group.at, meta.group.base);
         take_list.apply(true, hdr.message, meta);

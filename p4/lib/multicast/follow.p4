@@ -127,6 +127,7 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                     multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
                 }
                 if (MULTICAST_NEWER(index - 1, meta.group.end)) {
+                    hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_GAP;
                     wait.apply(index, meta);
                 }
             } else if ((hdr.message.flags & MULTICAST_FLAG_NO_OP) == 0
@@ -157,6 +158,7 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                     meta.entry.sender = hdr.message.sender_address ++ hdr.message.sender_port;
                     store_entry.apply(meta);
                     match = index;
+                    silent = (hdr.message.flags & MULTICAST_FLAG_LATER) != 0;
                 }
                 if (match == index || !MULTICAST_RULE_COMMIT_MATCHED) {
                     // What is committed at the leader, as far as the logs match.

@@ -8,21 +8,26 @@
 #include "log.p4"
 #include "metadata.p4"
 #include "multicast_message.p4"
+#include "patience.p4"
 #include "ports.p4"
 #include "rules.p4"
 #include "state.p4"
 
 // Whom a leader sends the entry at hand again, since its copy came back (rule 23): members and
-// receivers that lack it and took nothing of the group since the copy was held. To who takes entries
-// this one is under way, too: on busy machines copies come back before answers. They keep entries
-// behind one that they lack, so that only the first ones are sent. An earlier leader's entries are
-// under way to nobody.
+// receivers that have later ones, and those that took nothing of the group for longer than they do of
+// late. To others this one is under way: on busy machines copies come back before answers. They keep
+// entries behind one that they lack, so that only the first ones are sent. An earlier leader's entries
+// are under way to nobody.
 control MulticastLate(in multicast_metadata_t meta, out bool members, out bool receivers) {
+    MulticastOverdue() overdue_at;
     bit<32> list;
     bit<32> index;
+    bit<32> gap;
     bit<48> moved;
+    bit<48> patience;
     bit<8> learner;
     bool earlier;
+    bool overdue;
 
     apply {
         earlier = meta.entry.term != meta.group.promised;
@@ -33,35 +38,61 @@ control MulticastLate(in multicast_metadata_t meta, out bool members, out bool r
 #define MULTICAST_LATE_MEMBER(i) \
         if ((list[i:i] == 1 || learner == i) && i != meta.group.member) { \
             multicast_match.read(index, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
-            multicast_match_moved.read(moved, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
-            members = members \
-                || (MULTICAST_NEWER(meta.entry.index, index) \
-                    && (earlier \
-                        || (meta.entry.index - index <= MULTICAST_FIRST \
-                            && moved <= meta.held_at))); \
+            if (MULTICAST_NEWER(meta.entry.index, index)) { \
+                multicast_match_moved.read(moved, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
+                multicast_match_patience.read( \
+                    patience, \
+                    meta.group.at * MULTICAST_MOST_MEMBERS + i \
+                ); \
+                multicast_match_gap.read(gap, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
+                overdue_at.apply(index + 1, moved, patience, meta, overdue); \
+                overdue = overdue && meta.entry.index - index <= MULTICAST_FIRST; \
+                if (earlier || overdue || gap == meta.entry.index) { \
+                    members = true; \
+                    multicast_match_resent.write( \
+                        meta.group.at * MULTICAST_MOST_MEMBERS + i, \
+                        1 \
+                    ); \
+                } \
+            } \
         }
         MULTICAST_EACH(MULTICAST_LATE_MEMBER)
         multicast_receivers.read(list, meta.group.at);
 #define MULTICAST_LATE_RECEIVER(i) \
         if (list[i:i] == 1) { \
             multicast_received.read(index, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
-            multicast_received_moved.read(moved, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
-            receivers = receivers \
-                || (MULTICAST_NEWER(meta.entry.index, index) \
-                    && (earlier \
-                        || (meta.entry.index - index <= MULTICAST_FIRST \
-                            && moved <= meta.held_at))); \
+            if (MULTICAST_NEWER(meta.entry.index, index)) { \
+                multicast_received_moved.read( \
+                    moved, \
+                    meta.group.at * MULTICAST_MOST_RECEIVERS + i \
+                ); \
+                multicast_received_patience.read( \
+                    patience, \
+                    meta.group.at * MULTICAST_MOST_RECEIVERS + i \
+                ); \
+                multicast_received_gap.read(gap, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
+                overdue_at.apply(index + 1, moved, patience, meta, overdue); \
+                overdue = overdue && meta.entry.index - index <= MULTICAST_FIRST; \
+                if (earlier || overdue || gap == meta.entry.index) { \
+                    receivers = true; \
+                    multicast_received_resent.write( \
+                        meta.group.at * MULTICAST_MOST_RECEIVERS + i, \
+                        1 \
+                    ); \
+                } \
+            } \
         }
         MULTICAST_EACH(MULTICAST_LATE_RECEIVER)
     }
 }
 
-// A copy came back to a leader: its entry is at hand. `still` says that nothing was freed since the
-// copy was held.
+// A copy came back to a leader: its entry is at hand. `still` says that nothing was freed for
+// longer than it is of late.
 control MulticastRetransmit(
     in bool still,
     inout multicast_headers_t hdr,
-    inout multicast_metadata_t meta
+    inout multicast_metadata_t meta,
+    out bool sent
 ) {
     MulticastAllReceived() all_received;
     MulticastLate() late;
@@ -124,10 +155,12 @@ control MulticastRetransmit(
             // A leader that decided, but is not done, answers with DONE when it is. An answer also takes the
             // final timestamp to the log, if no receiver names it: this copy is held and cannot.
             meta.to = meta.to | MULTICAST_LEADERS;
+            multicast_base_resent.write(meta.group.at, 1);
             meta.leader_type = MULTICAST_TYPE_START;
             meta.leader_time = committed ? meta.entry.timestamp : 64w0;
         }
-        if (meta.to == 0) {
+        sent = meta.to != 0;
+        if (!sent) {
             progress.apply(hdr, meta, lacks);
         } else {
             multicast_events.count(MULTICAST_EVENT_RETRANSMITTED);
@@ -139,26 +172,37 @@ control MulticastRetransmit(
 control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastLoadEntry() load_entry;
     MulticastRetransmit() retransmit;
+    MulticastOverdue() overdue;
     bit<48> moved;
+    bit<48> gap;
+    bit<48> patience;
     bit<8> held;
     bool still;
+    bool sent;
 
     apply {
         load_entry.apply(meta.held_index, meta);
         if (MULTICAST_HAS(meta, meta.held_index) && meta.entry.term == meta.held_term) {
             meta.hold = true;
             multicast_base_moved.read(moved, meta.group.at);
-            still = moved <= meta.held_at;
+            multicast_base_patience.read(patience, meta.group.at);
+            overdue.apply(meta.group.base + 1, moved, patience, meta, still);
+            multicast_gap_moved.read(gap, meta.group.at);
+            sent = false;
             meta.bears = meta.entry.id != 0;
             if (meta.group.leads && MULTICAST_RULE_RETRANSMIT) {
-                retransmit.apply(still, hdr, meta);
+                retransmit.apply(still, hdr, meta, sent);
             }
-            if (meta.group.leads && !still) {
+            if (!meta.group.leads) {
+                meta.attempt = MULTICAST_FOLLOWS;
+            } else if (meta.attempt == MULTICAST_FOLLOWS) {
+                meta.attempt = 0;
+            } else if (!sent && gap != 0 && meta.now - gap < MULTICAST_LOSSY) {
+                // Packets are lost: someone may say that it lacks this entry.
                 meta.attempt = 0;
             } else if (meta.attempt < MULTICAST_HOLDS - 1) {
                 meta.attempt = meta.attempt + 1;
             }
-            meta.held_at = meta.now;
         } else {
             multicast_events.count(MULTICAST_EVENT_COPY_OVER);
             multicast_entry_held.read(held, meta.entry.at);

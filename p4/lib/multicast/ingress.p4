@@ -171,7 +171,10 @@ control MulticastIngress(
         if (meta.hold) {
             clone_preserving_field_list(
                 CloneType.I2E,
-                MULTICAST_HOLD + (bit<32>)meta.attempt,
+                MULTICAST_HOLD
+                    + (bit<32>)(meta.attempt == MULTICAST_FOLLOWS
+                        ? MULTICAST_HOLDS - 1
+                        : meta.attempt),
                 MULTICAST_FIELD_LIST
             );
         } else if (meta.waits) {

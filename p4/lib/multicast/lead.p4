@@ -8,6 +8,7 @@
 #include "log.p4"
 #include "metadata.p4"
 #include "multicast_message.p4"
+#include "patience.p4"
 #include "ports.p4"
 #include "rules.p4"
 #include "send.p4"
@@ -103,11 +104,16 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
     MulticastLoadEntry() load_entry;
     MulticastAnnounce() announce;
     MulticastSend() send_skip;
+    MulticastLearn() learn;
+    bit<48> moved;
+    bit<48> patience;
+    bit<1> resent;
     bit<32> members;
     bit<32> match;
     bit<32> place;
     bit<32> own;
     bit<32> next;
+    bit<32> told;
     bit<32> incarnation;
     bit<8> learner;
 
@@ -125,9 +131,19 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
         } else {
             place = meta.group.at * MULTICAST_MOST_MEMBERS + (bit<32>)hdr.message.origin;
             multicast_match.read(match, place);
+            if ((hdr.message.flags & MULTICAST_FLAG_GAP) != 0) {
+                multicast_match_gap.write(place, hdr.message.base);
+                multicast_gap_moved.write(meta.group.at, meta.now);
+            }
             if (MULTICAST_NEWER(hdr.message.index, match)) {
+                multicast_match_moved.read(moved, place);
+                multicast_match_resent.read(resent, place);
+                multicast_match_patience.read(patience, place);
+                learn.apply(match + 1, moved, resent, 9, meta, patience);
                 multicast_match.write(place, hdr.message.index);
                 multicast_match_moved.write(place, meta.now);
+                multicast_match_resent.write(place, 0);
+                multicast_match_patience.write(place, patience);
             }
             commit_matched.apply(hdr.message.index, meta);
             // A vote may complete a majority for less than its own index.
@@ -154,11 +170,14 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                 // For the start that said ACK (rule 5).
                 hdr.message.incarnation = incarnation;
             } else if (MULTICAST_NEWER(meta.group.commit, next)) {
-                load_entry.apply(next + 1, meta);
-                multicast_announced.write(meta.group.at, next + 1);
+                // A vote may commit several entries. Receivers have heard of those of this epoch, and
+                // conclude from the last one that they are committed (rule 18).
+                multicast_last_told.read(told, meta.group.at);
+                next = MULTICAST_NEWER(told, next) ? next + 1 : meta.group.commit;
+                load_entry.apply(next, meta);
+                multicast_announced.write(meta.group.at, next);
                 announce.apply(false, hdr, meta);
-                // A vote may commit several entries.
-                meta.again = meta.group.commit != next + 1;
+                meta.again = meta.group.commit != next;
             }
         }
     }
@@ -184,6 +203,10 @@ control MulticastProgress(
     MulticastPutEntry() put_complete;
     MulticastFreeEntry() free_entry;
     MulticastSend() send;
+    MulticastLearn() learn;
+    bit<48> moved;
+    bit<48> patience;
+    bit<1> resent;
     bit<32> received;
     bit<32> own;
     bit<32> next;
@@ -248,6 +271,13 @@ control MulticastProgress(
             if (covered
                 && ((meta.entry.destinations & ~(meta.entry.done | own)) == 0
                     || !MULTICAST_RULE_DONE)) {
+                multicast_base_moved.read(moved, meta.group.at);
+                multicast_base_resent.read(resent, meta.group.at);
+                multicast_base_patience.read(patience, meta.group.at);
+                // Entries are freed one by one, however many are received together.
+                learn.apply(meta.entry.index, moved, resent, 12, meta, patience);
+                multicast_base_resent.write(meta.group.at, 0);
+                multicast_base_patience.write(meta.group.at, patience);
                 free_entry.apply(meta);
                 goes_on = true;
             } else if (!covered) {
@@ -353,6 +383,10 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
     MulticastProgress() progress;
     MulticastCover() cover;
     MulticastSend() send_base;
+    MulticastLearn() learn;
+    bit<48> moved;
+    bit<48> patience;
+    bit<1> resent;
     bit<64> lacks;
     bit<32> receivers;
     bit<32> received;
@@ -382,9 +416,19 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
         } else {
             place = meta.group.at * MULTICAST_MOST_RECEIVERS + (bit<32>)hdr.message.origin;
             multicast_received.read(received, place);
+            if ((hdr.message.flags & MULTICAST_FLAG_GAP) != 0) {
+                multicast_received_gap.write(place, hdr.message.index + 1);
+                multicast_gap_moved.write(meta.group.at, meta.now);
+            }
             if (MULTICAST_NEWER(hdr.message.index, received)) {
+                multicast_received_moved.read(moved, place);
+                multicast_received_resent.read(resent, place);
+                multicast_received_patience.read(patience, place);
+                learn.apply(received + 1, moved, resent, 9, meta, patience);
                 multicast_received.write(place, hdr.message.index);
                 multicast_received_moved.write(place, meta.now);
+                multicast_received_resent.write(place, 0);
+                multicast_received_patience.write(place, patience);
             }
             lacks = hdr.message.final;
             jumps = true;

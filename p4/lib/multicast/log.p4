@@ -96,6 +96,7 @@ control MulticastStoreEntry(inout multicast_metadata_t meta) {
         multicast_entry_destinations.write(meta.entry.at, meta.entry.destinations);
         multicast_entry_sender.write(meta.entry.at, meta.entry.sender);
         multicast_entry_known_in.write(meta.entry.at, 0);
+        multicast_entry_appended.write(meta.entry.at, meta.now);
         multicast_entry_held.read(held, meta.entry.at);
         multicast_entry_held.write(meta.entry.at, held + 1);
         if (meta.entry.id != 0) {
@@ -112,8 +113,8 @@ control MulticastStoreEntry(inout multicast_metadata_t meta) {
         meta.hold = true;
         meta.held_index = meta.entry.index;
         meta.held_term = meta.entry.term;
-        meta.held_at = meta.now;
-        meta.attempt = 0;
+        // A follower has nothing to send when its copy comes back, unless it leads by then.
+        meta.attempt = meta.group.leads ? 8w0 : MULTICAST_FOLLOWS;
     }
 }
 

@@ -55,9 +55,6 @@ struct multicast_metadata_t {
     bit<32> held_term;
     @field_list(MULTICAST_FIELD_LIST)
     bit<8> attempt;
-    // Time at which it was held last.
-    @field_list(MULTICAST_FIELD_LIST)
-    bit<48> held_at;
     // 1 of such a copy; a message to the switch itself comes back with 0.
     @field_list(MULTICAST_FIELD_LIST)
     bit<1> held;

@@ -7,6 +7,8 @@
 // one is used for all later ones. Its hold time grows with n (rule 23).
 const bit<32> MULTICAST_HOLD = 48;
 const bit<8> MULTICAST_HOLDS = 8;
+// Returns of a follower's copy: it is held for the longest time.
+const bit<8> MULTICAST_FOLLOWS = 255;
 
 // Mirror session of PROPs that came early, and how often one comes back at most (rule 3).
 const bit<32> MULTICAST_EARLY = 57;

@@ -16,6 +16,10 @@
 #ifndef MULTICAST_FIRST
 #define MULTICAST_FIRST 32
 #endif
+// With this many entries that are not committed, followers acknowledge each fourth one (rule 3).
+#ifndef MULTICAST_MANY
+#define MULTICAST_MANY 16
+#endif
 // Slots of sessions, and lanes of each.
 #ifndef MULTICAST_SESSIONS
 #define MULTICAST_SESSIONS 64
@@ -62,10 +66,24 @@ register<bit<32>>(MULTICAST_GROUPS) multicast_told_complete;
 // Up to which index each member's log matches, and each receiver has all.
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match;
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received;
-// Times at which these, and the base, moved last (rule 23).
+// The last entry that receivers do not hear of when it is appended, or cannot deliver without being
+// told its final timestamp (rule 18).
+register<bit<32>>(MULTICAST_GROUPS) multicast_last_told;
+// When someone said last that it lacks an entry and has later ones, and the entry that each lacks so.
+register<bit<48>>(MULTICAST_GROUPS) multicast_gap_moved;
+register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match_gap;
+register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received_gap;
+// When these, and the base, moved last; how long it took them at most to move of late; and that what
+// they wait for was sent again (rule 23).
 register<bit<48>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match_moved;
+register<bit<48>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match_patience;
+register<bit<1>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match_resent;
 register<bit<48>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received_moved;
+register<bit<48>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received_patience;
+register<bit<1>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received_resent;
 register<bit<48>>(MULTICAST_GROUPS) multicast_base_moved;
+register<bit<48>>(MULTICAST_GROUPS) multicast_base_patience;
+register<bit<1>>(MULTICAST_GROUPS) multicast_base_resent;
 
 // Entries.
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_term;
@@ -73,6 +91,8 @@ register<bit<64>>(MULTICAST_ENTRIES) multicast_entry_time;
 register<bit<64>>(MULTICAST_ENTRIES) multicast_entry_id;
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_destinations;
 register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_sender;
+// When the switch took it.
+register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_appended;
 // Copies that are held for the slot, at most two (rule 23).
 register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_held;
 // Index whose PROP waits at a follower for the entry in front of its own (rule 3).

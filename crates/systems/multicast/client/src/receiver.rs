@@ -77,6 +77,16 @@ struct Told {
     destinations: u32,
 }
 
+/// A payload, and the entry with which it came.
+#[derive(Debug, Clone)]
+struct Came {
+    epoch: u32,
+    timestamp: u64,
+    id: MessageId,
+    destinations: u32,
+    payload: Vec<u8>,
+}
+
 /// State of a receiver, with which another begins that joins (rule 26). It belongs to the state of
 /// the program at the same moment: what the program had fetched is not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,13 +115,19 @@ pub struct Receiver {
     /// Entries behind the position, at most a window of them.
     facts: BTreeMap<u32, Fact>,
     /// Payloads by the index with which they came, at most a window of them.
-    payloads: BTreeMap<u32, (MessageId, Vec<u8>)>,
+    payloads: BTreeMap<u32, Came>,
+    /// The latest epoch heard of, and up to which index its leader said that all is committed.
+    committed: Option<(u32, u32)>,
     /// Messages that are taken and whose final timestamp is beyond the position's.
     waiting: BTreeMap<FinalTime, (Told, Vec<u8>)>,
     ready: VecDeque<Delivery>,
     /// Last number of each lane that was taken (rule 20).
     taken: BTreeMap<(u16, u8), u64>,
     answers: bool,
+    /// Furthest index of a payload, and of a DELIVER.
+    furthest: (u32, u32),
+    /// Position at which it said that it has later entries.
+    gap_at: Option<u32>,
     evicted: bool,
 }
 
@@ -129,10 +145,13 @@ impl Receiver {
             timestamp: 0,
             facts: BTreeMap::new(),
             payloads: BTreeMap::new(),
+            committed: None,
             waiting: BTreeMap::new(),
             ready: VecDeque::new(),
             taken: BTreeMap::new(),
             answers: true,
+            furthest: (config.position, config.position),
+            gap_at: None,
             evicted: false,
         }
     }
@@ -147,6 +166,7 @@ impl Receiver {
             waiting: snapshot.waiting,
             ready: snapshot.ready,
             taken: snapshot.taken,
+            furthest: (snapshot.position, snapshot.position),
             ..Receiver::new(config)
         }
     }
@@ -188,13 +208,23 @@ impl Receiver {
         if !matches!(kind, MessageType::Payload | MessageType::Deliver) {
             return Err(Ignored::OtherType(kind));
         }
-        // Who repeats what is taken has not heard of it.
-        self.answers = true;
-        let ahead = ahead(message.index, self.position);
-        if ahead <= 0 {
+        self.note_commit(message);
+        let kept = self.keep_entry(message);
+        self.take();
+        // The leader learns at once that the next entry is lost, and once.
+        self.answers |= self.gap_at != Some(self.position) && self.has_gap();
+        kept
+    }
+
+    /// Keeps the entry of a PAYLOAD or DELIVER.
+    fn keep_entry(&mut self, message: &Repr<'_>) -> Result<(), Ignored> {
+        let distance = ahead(message.index, self.position);
+        if distance <= 0 {
+            // Who repeats what is taken has not heard of it.
+            self.answers = true;
             return Err(Ignored::Taken(message.index));
         }
-        if ahead.cast_unsigned() > self.config.window {
+        if distance.cast_unsigned() > self.config.window {
             return Err(Ignored::BeyondWindow(message.index));
         }
         let id = MessageId {
@@ -203,11 +233,9 @@ impl Receiver {
             number: message.number,
         };
         if message.flags & flag::PAYLOAD != 0 {
-            // An entry that was cut off leaves its place to another.
-            self.payloads
-                .insert(message.index, (id, message.payload.to_vec()));
+            self.keep_payload(message, id);
         }
-        if kind == MessageType::Deliver {
+        if message.message_type == MessageType::Deliver {
             let told = Told {
                 id,
                 at: FinalTime {
@@ -219,13 +247,84 @@ impl Receiver {
             let nothing = message.flags & (flag::NO_OP | flag::VOID) != 0;
             // What is void now was a message when a leader told it before: both are true, and a
             // copy is dropped by its id.
+            if ahead(message.index, self.furthest.1) > 0 {
+                self.furthest.1 = message.index;
+            }
             self.facts.entry(message.index).or_insert(Fact {
                 timestamp: message.timestamp,
                 message: (!nothing).then_some(told),
             });
         }
-        self.take();
         Ok(())
+    }
+
+    /// All that a leader sends says up to which index its log is committed.
+    fn note_commit(&mut self, message: &Repr<'_>) {
+        let said = (message.epoch, message.commit);
+        match &mut self.committed {
+            Some((epoch, index)) if *epoch == message.epoch => {
+                if ahead(message.commit, *index) > 0 {
+                    *index = message.commit;
+                }
+            }
+            Some((epoch, _)) if ahead(message.epoch, *epoch) < 0 => {}
+            committed => *committed = Some(said),
+        }
+    }
+
+    /// Keeps a payload. An entry that was cut off leaves its place to another, of a later epoch.
+    fn keep_payload(&mut self, message: &Repr<'_>, id: MessageId) {
+        let kept = self.payloads.get(&message.index);
+        if kept.is_none_or(|kept| ahead(message.epoch, kept.epoch) >= 0) {
+            let came = Came {
+                epoch: message.epoch,
+                timestamp: message.timestamp,
+                id,
+                destinations: message.destinations,
+                payload: message.payload.to_vec(),
+            };
+            self.payloads.insert(message.index, came);
+            if ahead(message.index, self.furthest.0) > 0 {
+                self.furthest.0 = message.index;
+            }
+        }
+    }
+
+    /// True if the next entry cannot be taken though later ones came: a leader sends payloads in the
+    /// order of entries, and DELIVERs of a group's own messages.
+    fn has_gap(&self) -> bool {
+        let next = self.position.wrapping_add(1);
+        let has_payload = self.payloads.contains_key(&next);
+        match self.fact(next) {
+            Some(fact) => fact.message.is_some() && !has_payload,
+            None if has_payload => ahead(self.furthest.1, next) > 0,
+            None => ahead(self.furthest.0, next) > 0 || ahead(self.furthest.1, next) > 0,
+        }
+    }
+
+    /// The entry `index`, if a leader told it, or if it came with its payload from a leader that said
+    /// later, in the same epoch, that its log is committed up to there: a leader's log only grows. The
+    /// final timestamp of a message to several groups has to be told.
+    fn fact(&self, index: u32) -> Option<Fact> {
+        if let Some(&fact) = self.facts.get(&index) {
+            return Some(fact);
+        }
+        let came = self.payloads.get(&index)?;
+        let (epoch, committed) = self.committed?;
+        let group = self.config.group;
+        let alone = came.destinations == 1u32.checked_shl(group.into())?;
+        let is_committed = came.epoch == epoch && ahead(index, committed) <= 0;
+        (alone && is_committed).then_some(Fact {
+            timestamp: came.timestamp,
+            message: Some(Told {
+                id: came.id,
+                at: FinalTime {
+                    time: came.timestamp,
+                    group,
+                },
+                destinations: came.destinations,
+            }),
+        })
     }
 
     /// Takes entries in their order while there is room (rule 18).
@@ -254,7 +353,7 @@ impl Receiver {
     /// Takes the next entry, if it and its payload are there.
     fn take_next(&mut self) -> bool {
         let next = self.position.wrapping_add(1);
-        let Some(&fact) = self.facts.get(&next) else {
+        let Some(fact) = self.fact(next) else {
             return false;
         };
         if let Some(told) = fact.message {
@@ -263,9 +362,9 @@ impl Receiver {
             if told.id.number > last {
                 // A payload that came with the index of an entry which was cut off is another's.
                 match self.payloads.remove(&next) {
-                    Some((id, payload)) if id == told.id => {
+                    Some(came) if came.id == told.id => {
                         self.taken.insert(lane, told.id.number);
-                        self.waiting.insert(told.at, (told, payload));
+                        self.waiting.insert(told.at, (told, came.payload));
                     }
                     _ => return false,
                 }
@@ -322,8 +421,11 @@ impl Receiver {
             return None;
         }
         self.answers = false;
+        let has_gap = self.has_gap();
+        self.gap_at = has_gap.then_some(self.position);
         let waits = self.waiting.last_key_value();
         Some(Repr {
+            flags: if has_gap { flag::GAP } else { 0 },
             group: self.config.group,
             origin: self.config.number,
             list_version: self.config.list_version,

@@ -87,6 +87,10 @@ struct Sent {
     repeat_at_us: u64,
     repeat_us: u64,
     repeated: bool,
+    /// Number of its last STARTs among all of the sender.
+    order: u64,
+    /// Messages to the same groups that were sent later and are complete.
+    passed: u8,
     told_unknown: bool,
 }
 
@@ -104,6 +108,10 @@ struct Lane {
     sent: Option<Sent>,
 }
 
+/// Messages to the same groups that were sent later and are complete, with which a START or its answer
+/// counts as lost: leaders take STARTs and answer in one order, but packets may come in another.
+const PASSED: u8 = 16;
+
 /// A sender: one session.
 #[derive(Debug)]
 pub struct Sender {
@@ -114,6 +122,10 @@ pub struct Sender {
     under_way: usize,
     /// Lanes that have STARTs to send; one may be named twice, or have none any more.
     starts: VecDeque<u8>,
+    /// Lanes by the order of their last STARTs; those whose message is over, or was repeated since, are
+    /// named with another order.
+    sent: VecDeque<(u64, u8)>,
+    order: u64,
     /// No message is to be repeated before this time, in µs.
     due_us: u64,
     round_trip: RoundTrip,
@@ -144,6 +156,8 @@ impl Sender {
             free: (0..config.lanes).rev().filter(|_| has_numbers).collect(),
             under_way: 0,
             starts: VecDeque::new(),
+            sent: VecDeque::new(),
+            order: 0,
             due_us: u64::MAX,
             round_trip: RoundTrip::default(),
             greatest: 0,
@@ -161,14 +175,64 @@ impl Sender {
         self.greatest = self.greatest.max(time);
     }
 
-    /// µs after which a message is repeated that was sent once: what answers took so far, and how
-    /// much they varied (RFC 6298), within the settings' times.
+    /// µs after which a message is repeated that was sent once: twice what answers took so far and
+    /// how much they varied (RFC 6298), within the settings' times. Most losses are noticed before, by
+    /// later messages that are complete.
     fn patience_us(&self) -> u64 {
         let least = self.config.repeat_us.max(1);
         let most = self.config.longest_repeat_us.max(least);
-        self.round_trip
-            .timeout()
-            .map_or(least, |us| us.clamp(least, most))
+        let timeout = self.round_trip.timeout();
+        timeout.map_or(least, |us| us.saturating_mul(2).clamp(least, most))
+    }
+
+    /// Notes that the STARTs of a lane's message go out, behind all others.
+    fn order_last(&mut self, index: u8) {
+        self.order += 1;
+        let order = self.order;
+        if let Some(sent) = self.message(index) {
+            sent.order = order;
+            sent.passed = 0;
+        }
+        self.starts.push_back(index);
+        self.sent.push_back((order, index));
+        if self.sent.len() > 4 * self.lanes.len() {
+            let lanes = &self.lanes;
+            let current = |(of, index): &(u64, u8)| {
+                let lane = lanes.get(usize::from(*index));
+                let sent = lane.and_then(|lane| lane.sent.as_ref());
+                sent.is_some_and(|sent| sent.order == *of)
+            };
+            self.sent.retain(current);
+        }
+    }
+
+    fn message(&mut self, index: u8) -> Option<&mut Sent> {
+        self.lanes.get_mut(usize::from(index))?.sent.as_mut()
+    }
+
+    /// A message to `destinations` is complete whose STARTs had this order: the first one that is under
+    /// way may have been lost, if it was sent before, and is repeated then.
+    fn pass(&mut self, now_us: u64, order: u64, destinations: u32) {
+        let repeat_us = self.patience_us();
+        while let Some((of, index)) = self.sent.front().copied() {
+            let message = self.message(index).filter(|sent| sent.order == of);
+            let Some(first) = message else {
+                self.sent.pop_front();
+                continue;
+            };
+            if of > order || first.destinations != destinations {
+                return;
+            }
+            first.passed += 1;
+            if first.passed >= PASSED {
+                first.pending = first.destinations & !first.complete;
+                first.repeated = true;
+                first.repeat_at_us = now_us.saturating_add(repeat_us);
+                self.sent.pop_front();
+                self.order_last(index);
+            }
+            return;
+        }
     }
 
     /// Sends `payload` to all receivers of the groups in the map `destinations`.
@@ -208,16 +272,19 @@ impl Sender {
             repeat_at_us,
             repeat_us,
             repeated: false,
+            order: 0,
+            passed: 0,
             told_unknown: false,
         });
-        self.under_way += 1;
-        self.starts.push_back(index);
-        self.due_us = self.due_us.min(repeat_at_us);
-        Ok(MessageId {
+        let call = MessageId {
             session: self.config.session,
             lane: index,
             number: lane.number,
-        })
+        };
+        self.under_way += 1;
+        self.order_last(index);
+        self.due_us = self.due_us.min(repeat_at_us);
+        Ok(call)
     }
 
     /// Takes a COMPLETE or a REFUSED; others, and those of messages that are over, change nothing.
@@ -256,10 +323,10 @@ impl Sender {
                 if sent.complete != sent.destinations {
                     return;
                 }
-                if !sent.repeated {
-                    self.round_trip
-                        .measured(now_us.saturating_sub(sent.began_us));
-                }
+                // Of a repeated message this is the longest that the answer can have taken. Without these
+                // nothing would be learned once all are repeated, since answers take longer than before.
+                self.round_trip
+                    .measured(now_us.saturating_sub(sent.began_us));
                 Event::Complete { call, at: sent.at }
             }
             MessageType::Refused => match Code::from_u8(message.code) {
@@ -269,6 +336,7 @@ impl Sender {
             },
             _ => return,
         };
+        let (order, destinations) = (sent.order, sent.destinations);
         self.events.push_back(event);
         lane.number += 1;
         lane.sent = None;
@@ -276,12 +344,14 @@ impl Sender {
             self.free.push(message.lane);
         }
         self.under_way -= 1;
+        self.pass(now_us, order, destinations);
     }
 
     /// A group has another leader: it is sent what it may lack.
     pub fn handle_leader(&mut self, now_us: u64, group: u8) {
         let map = 1u32.checked_shl(group.into()).unwrap_or(0);
         let repeat_us = self.patience_us();
+        let mut again = Vec::new();
         for (index, lane) in (0u8..).zip(&mut self.lanes) {
             let Some(sent) = &mut lane.sent else {
                 continue;
@@ -292,8 +362,11 @@ impl Sender {
                 sent.repeat_us = repeat_us;
                 sent.repeat_at_us = now_us.saturating_add(repeat_us);
                 self.due_us = self.due_us.min(sent.repeat_at_us);
-                self.starts.push_back(index);
+                again.push(index);
             }
+        }
+        for index in again {
+            self.order_last(index);
         }
     }
 
@@ -310,17 +383,16 @@ impl Sender {
         }
         let patience_us = self.patience_us();
         let longest_us = self.config.longest_repeat_us.max(patience_us);
-        let mut repeats = false;
+        let mut again = Vec::new();
         self.due_us = u64::MAX;
         for (index, lane) in (0u8..).zip(&mut self.lanes) {
             let Some(sent) = &mut lane.sent else {
                 continue;
             };
             if sent.repeat_at_us <= now_us {
-                repeats = true;
+                again.push(index);
                 sent.pending = sent.destinations & !sent.complete;
                 sent.repeated = true;
-                self.starts.push_back(index);
                 let doubled = sent.repeat_us.max(patience_us).saturating_mul(2);
                 sent.repeat_us = doubled.min(longest_us);
                 sent.repeat_at_us = now_us.saturating_add(sent.repeat_us);
@@ -336,6 +408,10 @@ impl Sender {
                 }
             }
             self.due_us = self.due_us.min(sent.repeat_at_us);
+        }
+        let repeats = !again.is_empty();
+        for index in again {
+            self.order_last(index);
         }
         repeats
     }

@@ -126,6 +126,146 @@ fn an_entry_waits_for_its_payload() {
     assert_eq!(receiver.poll_deliver(), Some(expected));
 }
 
+/// The entry of `entry` as its leader in `epoch` sends it at first, with `commit` committed.
+fn came<'a>(entry: &Repr<'_>, epoch: u32, commit: u32, payload: &'a [u8]) -> Repr<'a> {
+    Repr {
+        message_type: MessageType::Payload,
+        epoch,
+        commit,
+        ..with_payload(entry, payload)
+    }
+}
+
+#[test]
+fn what_a_leader_sent_and_committed_in_one_epoch_needs_no_deliver() {
+    let mut receiver = Receiver::new(CONFIG);
+    let entries = [
+        entry(1, 10, 1, 10),
+        entry(2, 11, 2, 11),
+        entry(3, 12, 3, 12),
+    ];
+    for entry in &entries {
+        let message = came(entry, 5, 0, b"x");
+        assert_eq!(receiver.handle_message(&message), Ok(()));
+    }
+    assert_eq!(delivered(&mut receiver), []);
+    // DELIVER of the last one alone, and the commit index of anything else.
+    let second = Repr {
+        epoch: 5,
+        commit: 2,
+        ..entries[1]
+    };
+    assert_eq!(receiver.handle_message(&second), Ok(()));
+    assert_eq!(delivered(&mut receiver), [1, 2]);
+    let next = came(&entry(4, 13, 4, 13), 5, 3, b"y");
+    assert_eq!(receiver.handle_message(&next), Ok(()));
+    assert_eq!(delivered(&mut receiver), [3]);
+    assert_eq!(received(&mut receiver), Some((3, 0)));
+}
+
+#[test]
+fn another_epochs_commit_index_says_nothing_of_an_entry() {
+    let mut receiver = Receiver::new(CONFIG);
+    let first = entry(1, 10, 1, 10);
+    assert_eq!(receiver.handle_message(&came(&first, 5, 0, b"x")), Ok(()));
+    // The next leader committed another entry at this index.
+    let later = came(&entry(2, 20, 2, 20), 6, 1, b"y");
+    assert_eq!(receiver.handle_message(&later), Ok(()));
+    assert_eq!(delivered(&mut receiver), []);
+    // Nor does the older leader's, when it comes late.
+    let late = came(&entry(3, 12, 3, 12), 5, 2, b"z");
+    assert_eq!(receiver.handle_message(&late), Ok(()));
+    assert_eq!(delivered(&mut receiver), []);
+    let told = Repr {
+        epoch: 6,
+        commit: 2,
+        ..with_payload(&entry(1, 15, 7, 15), b"own")
+    };
+    assert_eq!(receiver.handle_message(&told), Ok(()));
+    assert_eq!(delivered(&mut receiver), [7, 2]);
+    // An older leader's payload does not take the place of a later one's.
+    let third = came(&entry(3, 21, 4, 21), 6, 2, b"w");
+    assert_eq!(receiver.handle_message(&third), Ok(()));
+    assert_eq!(receiver.handle_message(&late), Ok(()));
+    let committed = came(&entry(4, 22, 5, 22), 6, 4, b"v");
+    assert_eq!(receiver.handle_message(&committed), Ok(()));
+    assert_eq!(delivered(&mut receiver), [4, 5]);
+}
+
+#[test]
+fn the_place_of_a_message_to_several_groups_is_told() {
+    let mut receiver = Receiver::new(CONFIG);
+    let both = Repr {
+        destinations: 0b11,
+        ..entry(1, 10, 1, 10)
+    };
+    let message = Repr {
+        destinations: 0b11,
+        ..came(&both, 5, 1, b"x")
+    };
+    assert_eq!(receiver.handle_message(&message), Ok(()));
+    assert_eq!(delivered(&mut receiver), []);
+    let told = Repr {
+        final_time: 12,
+        final_group: 1,
+        epoch: 5,
+        commit: 1,
+        ..both
+    };
+    assert_eq!(receiver.handle_message(&told), Ok(()));
+    assert_eq!(received(&mut receiver), Some((1, 12)));
+}
+
+/// Position and flags of an answer.
+fn answer(receiver: &mut Receiver) -> Option<(u32, u8)> {
+    let message = receiver.poll_transmit()?;
+    Some((message.index, message.flags))
+}
+
+#[test]
+fn a_gap_is_told_once() {
+    let mut receiver = Receiver::new(CONFIG);
+    assert_eq!(answer(&mut receiver), Some((0, 0)));
+    // The first payload is lost.
+    let (first, second) = (entry(1, 10, 1, 10), entry(2, 11, 2, 11));
+    assert_eq!(receiver.handle_message(&came(&second, 5, 0, b"b")), Ok(()));
+    assert_eq!(answer(&mut receiver), Some((0, flag::GAP)));
+    let third = came(&entry(3, 12, 3, 12), 5, 0, b"c");
+    assert_eq!(receiver.handle_message(&third), Ok(()));
+    assert_eq!(answer(&mut receiver), None);
+    receiver.handle_tick();
+    assert_eq!(answer(&mut receiver), Some((0, flag::GAP)));
+    // It comes: none is committed yet, which is no gap.
+    assert_eq!(receiver.handle_message(&came(&first, 5, 0, b"a")), Ok(()));
+    assert_eq!(answer(&mut receiver), None);
+    // DELIVER of a later one has come, and not that of the next, a no-op.
+    let fifth = Repr {
+        epoch: 5,
+        commit: 5,
+        ..with_payload(&entry(5, 14, 4, 14), b"e")
+    };
+    assert_eq!(receiver.handle_message(&fifth), Ok(()));
+    assert_eq!(answer(&mut receiver), Some((3, flag::GAP)));
+    assert_eq!(receiver.handle_message(&no_op(4, 13)), Ok(()));
+    assert_eq!(answer(&mut receiver), Some((5, 0)));
+}
+
+#[test]
+fn an_answer_tells_what_changed_or_was_repeated() {
+    let mut receiver = Receiver::new(CONFIG);
+    assert_eq!(received(&mut receiver), Some((0, 0)));
+    let first = came(&entry(1, 10, 1, 10), 5, 0, b"x");
+    assert_eq!(receiver.handle_message(&first), Ok(()));
+    assert_eq!(received(&mut receiver), None);
+    let first = with_payload(&entry(1, 10, 1, 10), b"y");
+    assert_eq!(receiver.handle_message(&first), Ok(()));
+    assert_eq!(received(&mut receiver), Some((1, 0)));
+    assert_eq!(receiver.handle_message(&first), Err(Ignored::Taken(1)));
+    assert_eq!(received(&mut receiver), Some((1, 0)));
+    receiver.handle_tick();
+    assert_eq!(received(&mut receiver), Some((1, 0)));
+}
+
 #[test]
 fn a_later_final_time_waits_for_the_log() {
     let mut receiver = Receiver::new(CONFIG);

@@ -112,14 +112,45 @@ fn who_answers_slowly_is_waited_for() {
         }
         let call = sender.send(now, 1, Vec::new()).unwrap();
         let patience = (1..).find(|after| sender.handle_timeout(now + after));
+        now += 500;
         sender.handle_message(now, &complete(call, 0, 5));
         patience.unwrap()
     };
-    // At least the shortest time; an answer to one of two STARTs says nothing of how long it took.
+    // Twice the mean and variation of RFC 6298, at least the shortest time and at most the longest.
     assert_eq!(patience_after(20, 500), 1_000);
-    assert_eq!(patience_after(20, 3_000), 1_000);
-    // Mean and variation by RFC 6298: variation goes with time, and there is a longest time.
-    assert_eq!(patience_after(2, 900), 593 + 4 * 162);
+    assert_eq!(patience_after(2, 900), 2 * (593 + 4 * 162));
+    // Answers to what was repeated count too: each takes longer than the shortest time.
+    assert_eq!(patience_after(20, 3_000), CONFIG.longest_repeat_us);
+    assert!(patience_after(60, 500) < 1_200);
+}
+
+#[test]
+fn what_later_messages_passed_is_repeated_before_its_time() {
+    let mut sender = Sender::new(SenderConfig {
+        lanes: 40,
+        ..CONFIG
+    });
+    let lost = sender.send(0, 1, Vec::new()).unwrap();
+    let other = sender.send(0, 2, Vec::new()).unwrap();
+    let later: Vec<Call> = (0..2 * PASSED)
+        .map(|_| sender.send(0, 1, Vec::new()).unwrap())
+        .collect();
+    starts(&mut sender);
+    let (first, second) = later.split_at(usize::from(PASSED));
+    for call in &first[1..] {
+        sender.handle_message(10, &complete(*call, 0, 5));
+        assert_eq!(starts(&mut sender), []);
+    }
+    sender.handle_message(10, &complete(first[0], 0, 5));
+    assert_eq!(starts(&mut sender), [(0, lost.lane, lost.number)]);
+    // It was sent last then. Messages to one group say nothing of those to another.
+    for call in second {
+        sender.handle_message(20, &complete(*call, 0, 5));
+    }
+    assert_eq!(starts(&mut sender), []);
+    sender.handle_message(20, &complete(other, 1, 5));
+    sender.handle_message(20, &complete(lost, 0, 5));
+    assert_eq!(sender.under_way(), 0);
 }
 
 #[test]
