@@ -66,11 +66,16 @@ control MulticastAcknowledge(
 }
 
 // Keeps a PROP whose entry is not the next one, but may be soon: the entries in front of it are
-// lost or late (rule 3). One PROP of an index waits at a time.
-control MulticastWait(in bit<32> index, inout multicast_metadata_t meta) {
+// lost or late (rule 3). One PROP of an index waits at a time. Which entry is wanted is told once, and
+// again by each 16th return, since that may be lost.
+control MulticastWait(in bit<32> index, inout multicast_metadata_t meta, out bool silent) {
     bit<32> waits;
+    bit<32> told;
 
     apply {
+        multicast_gap_told.read(told, meta.group.at);
+        silent = told == meta.group.end + 1 && (meta.early & 15) != 15;
+        multicast_gap_told.write(meta.group.at, meta.group.end + 1);
         multicast_entry_early.read(waits, MULTICAST_PLACE(meta, index));
         meta.waits = (waits != index || meta.early != 0)
             && meta.early < MULTICAST_EARLY_RETURNS;
@@ -121,14 +126,14 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
             } else if (index - meta.group.base > MULTICAST_WINDOW) {
                 multicast_events.count(MULTICAST_EVENT_OUTSIDE_WINDOW);
             } else if (!behind) {
-                // One that came back said when it came first which entry it lacks.
-                silent = meta.early != 0;
-                if (!silent) {
+                if (meta.early == 0) {
                     multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
                 }
                 if (MULTICAST_NEWER(index - 1, meta.group.end)) {
                     hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_GAP;
-                    wait.apply(index, meta);
+                    wait.apply(index, meta, silent);
+                } else {
+                    silent = meta.early != 0;
                 }
             } else if ((hdr.message.flags & MULTICAST_FLAG_NO_OP) == 0
                 && (hdr.message.session >= MULTICAST_SESSIONS

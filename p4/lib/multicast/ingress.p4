@@ -178,7 +178,11 @@ control MulticastIngress(
                 MULTICAST_FIELD_LIST
             );
         } else if (meta.waits) {
-            clone_preserving_field_list(CloneType.I2E, MULTICAST_EARLY, MULTICAST_FIELD_LIST);
+            clone_preserving_field_list(
+                CloneType.I2E,
+                meta.early > MULTICAST_EARLY_SOON ? MULTICAST_HOLD : MULTICAST_EARLY,
+                MULTICAST_FIELD_LIST
+            );
         } else if (meta.again) {
             clone_preserving_field_list(CloneType.I2E, MULTICAST_AGAIN, MULTICAST_FIELD_LIST);
         }

@@ -95,6 +95,8 @@ register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_sender;
 register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_appended;
 // Copies that are held for the slot, at most two (rule 23).
 register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_held;
+// The entry of which a follower said that it wants it.
+register<bit<32>>(MULTICAST_GROUPS) multicast_gap_told;
 // Index whose PROP waits at a follower for the entry in front of its own (rule 3).
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_early;
 // Knowledge of the leader of an epoch (rule 8): other groups' decisions and done-marks.
