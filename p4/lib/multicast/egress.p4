@@ -124,7 +124,6 @@ control MulticastEgress(
         }
         if (meta.loops) {
             meta.held = 0;
-            meta.early = 0;
             recirculate_preserving_field_list(MULTICAST_FIELD_LIST);
         }
     }

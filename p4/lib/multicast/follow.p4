@@ -7,6 +7,7 @@
 #include "log.p4"
 #include "metadata.p4"
 #include "multicast_message.p4"
+#include "patience.p4"
 #include "rules.p4"
 #include "send.p4"
 #include "state.p4"
@@ -65,32 +66,151 @@ control MulticastAcknowledge(
     }
 }
 
-// Keeps a PROP whose entry is not the next one, but may be soon: the entries in front of it are
-// lost or late (rule 3). One PROP of an index waits at a time. Which entry is wanted is told once, and
-// again by each 16th return, since that may be lost.
-control MulticastWait(in bit<32> index, inout multicast_metadata_t meta, out bool silent) {
-    bit<32> waits;
-    bit<32> told;
+// Reads the entry of a PROP into `meta.entry`.
+control MulticastTakeEntry(in multicast_t message, inout multicast_metadata_t meta) {
+    apply {
+        meta.entry.index = message.index;
+        meta.entry.term = message.term;
+        meta.entry.timestamp = message.timestamp;
+        meta.entry.id = (message.flags & MULTICAST_FLAG_NO_OP) != 0
+            ? 64w0
+            : message.session ++ message.lane ++ message.number;
+        meta.entry.destinations = message.destinations;
+        meta.entry.sender = message.sender_address ++ message.sender_port;
+    }
+}
+
+// Takes over what is committed at the leader, as far as the logs match.
+control MulticastFollowCommit(
+    in bit<32> match,
+    in bit<32> said,
+    inout multicast_metadata_t meta
+) {
+    bit<32> commit;
 
     apply {
+        commit = MULTICAST_NEWER(said, match) && MULTICAST_RULE_COMMIT_MATCHED ? match : said;
+        if (MULTICAST_NEWER(commit, meta.group.commit)) {
+            meta.group.commit = commit;
+            multicast_commit.write(meta.group.at, commit);
+        }
+    }
+}
+
+// Keeps the entry of a PROP that is not the next one, but is once those in front of it come, which are
+// lost or late (rule 3). The one that is wanted is told once, and again after a while.
+control MulticastKeepEarly(
+    in multicast_t message,
+    inout multicast_metadata_t meta,
+    out bool silent
+) {
+    MulticastIsEarly() is_early;
+    MulticastTakeEntry() take_entry;
+    MulticastKeepEntry() keep_entry;
+    bit<32> furthest;
+    bit<32> furthest_in;
+    bit<32> told;
+    bit<48> told_at;
+    bit<8> held;
+    bool early;
+
+    apply {
+        is_early.apply(message.index, meta, early);
+        multicast_entry_held.read(held, MULTICAST_PLACE(meta, message.index));
+        if (!early && held >= 2) {
+            multicast_events.count(MULTICAST_EVENT_HELD_TWICE);
+        } else if (!early) {
+            take_entry.apply(message, meta);
+            keep_entry.apply(meta);
+            multicast_entry_early.write(meta.entry.at, meta.entry.index);
+            multicast_entry_early_in.write(meta.entry.at, meta.group.promised);
+            multicast_entry_before.write(meta.entry.at, message.before);
+            multicast_furthest.read(furthest, meta.group.at);
+            multicast_furthest_in.read(furthest_in, meta.group.at);
+            if (furthest_in != meta.group.promised || MULTICAST_NEWER(message.index, furthest)) {
+                multicast_furthest.write(meta.group.at, message.index);
+                multicast_furthest_in.write(meta.group.at, meta.group.promised);
+            }
+        }
         multicast_gap_told.read(told, meta.group.at);
-        silent = told == meta.group.end + 1 && (meta.early & 15) != 15;
-        multicast_gap_told.write(meta.group.at, meta.group.end + 1);
-        multicast_entry_early.read(waits, MULTICAST_PLACE(meta, index));
-        meta.waits = (waits != index || meta.early != 0)
-            && meta.early < MULTICAST_EARLY_RETURNS;
-        multicast_entry_early.write(MULTICAST_PLACE(meta, index), meta.waits ? index : ~index);
+        multicast_gap_told_at.read(told_at, meta.group.at);
+        silent = told == meta.group.end + 1 && meta.now - told_at < MULTICAST_TOLD;
+        if (!silent) {
+            multicast_gap_told.write(meta.group.at, meta.group.end + 1);
+            multicast_gap_told_at.write(meta.group.at, meta.now);
+        }
+    }
+}
+
+// The entry behind the last one, if it came early. It is taken as it would be if it came now.
+control MulticastNextEarly(in multicast_metadata_t meta, out bool next) {
+    MulticastIsEarly() is_early;
+    bit<32> before;
+
+    apply {
+        is_early.apply(meta.group.end + 1, meta, next);
+        multicast_entry_before.read(before, MULTICAST_PLACE(meta, meta.group.end + 1));
+        next = next && (before == meta.group.last_term || !MULTICAST_RULE_ENTRY_BEFORE);
+    }
+}
+
+// A PROP came back, since entries behind its own came early: one joins the log with each pass, and the
+// last pass tells how far the log is.
+control MulticastJoin(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastNextEarly() next_early;
+    MulticastNextEarly() more_early;
+    MulticastLoadEntry() load_entry;
+    MulticastExtend() extend;
+    MulticastFollowCommit() follow_commit;
+    MulticastFollowBase() follow_base;
+    MulticastAcknowledge() acknowledge;
+    bit<32> furthest;
+    bit<32> furthest_in;
+    bit<32> base;
+    bool next;
+
+    apply {
+        if (!meta.group.leads && hdr.message.epoch == meta.group.promised) {
+            base = hdr.message.base;
+            next_early.apply(meta, next);
+            if (next) {
+                load_entry.apply(meta.group.end + 1, meta);
+                multicast_entry_early.write(meta.entry.at, ~meta.entry.index);
+                multicast_events.count(MULTICAST_EVENT_ACCEPTED);
+                extend.apply(meta);
+                follow_commit.apply(meta.group.end, hdr.message.commit, meta);
+                follow_base.apply(base, meta);
+                more_early.apply(meta, next);
+            }
+            if (next) {
+                meta.joins = 1;
+            } else {
+                hdr.message.flags = hdr.message.flags & ~MULTICAST_FLAG_GAP;
+                multicast_furthest.read(furthest, meta.group.at);
+                multicast_furthest_in.read(furthest_in, meta.group.at);
+                if (furthest_in == meta.group.promised
+                    && MULTICAST_NEWER(furthest, meta.group.end)) {
+                    hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_GAP;
+                    multicast_gap_told.write(meta.group.at, meta.group.end + 1);
+                    multicast_gap_told_at.write(meta.group.at, meta.now);
+                }
+                acknowledge.apply(meta.group.end, meta.group.end + 1, hdr, meta);
+            }
+        }
     }
 }
 
 // An entry of the leader.
 control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastTakeEpoch() take_epoch;
+    MulticastTakeEntry() take_entry;
     MulticastStoreEntry() store_entry;
+    MulticastKeepEarly() keep_early;
+    MulticastNextEarly() next_early;
+    MulticastFollowCommit() follow_commit;
     MulticastFollowBase() follow_base;
     MulticastFollowBase() follow_base_again;
     MulticastAcknowledge() acknowledge;
-    MulticastWait() wait;
     bit<32> index;
     bit<32> base;
     bit<32> match;
@@ -101,9 +221,11 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     bool behind;
     bool empty;
     bool silent;
+    bool next;
 
     apply {
         silent = false;
+        next = false;
         index = hdr.message.index;
         base = hdr.message.base;
         take_epoch.apply(hdr.message.epoch, meta, taken);
@@ -125,20 +247,16 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                 multicast_events.count(MULTICAST_EVENT_REPEATED);
             } else if (index - meta.group.base > MULTICAST_WINDOW) {
                 multicast_events.count(MULTICAST_EVENT_OUTSIDE_WINDOW);
-            } else if (!behind) {
-                if (meta.early == 0) {
-                    multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
-                }
-                if (MULTICAST_NEWER(index - 1, meta.group.end)) {
-                    hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_GAP;
-                    wait.apply(index, meta, silent);
-                } else {
-                    silent = meta.early != 0;
-                }
             } else if ((hdr.message.flags & MULTICAST_FLAG_NO_OP) == 0
                 && (hdr.message.session >= MULTICAST_SESSIONS
                     || hdr.message.lane >= MULTICAST_LANES)) {
                 multicast_events.count(MULTICAST_EVENT_UNKNOWN_LANE);
+            } else if (!behind) {
+                multicast_events.count(MULTICAST_EVENT_OUT_OF_ORDER);
+                if (MULTICAST_NEWER(index - 1, meta.group.end)) {
+                    hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_GAP;
+                    keep_early.apply(hdr.message, meta, silent);
+                }
             } else {
                 multicast_entry_term.read(term, MULTICAST_PLACE(meta, index));
                 multicast_entry_held.read(held, MULTICAST_PLACE(meta, index));
@@ -153,28 +271,14 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                         multicast_events.count(MULTICAST_EVENT_CUT_OFF);
                     }
                     multicast_events.count(MULTICAST_EVENT_ACCEPTED);
-                    meta.entry.index = index;
-                    meta.entry.term = hdr.message.term;
-                    meta.entry.timestamp = hdr.message.timestamp;
-                    meta.entry.id = (hdr.message.flags & MULTICAST_FLAG_NO_OP) != 0
-                        ? 64w0
-                        : hdr.message.session ++ hdr.message.lane ++ hdr.message.number;
-                    meta.entry.destinations = hdr.message.destinations;
-                    meta.entry.sender = hdr.message.sender_address ++ hdr.message.sender_port;
+                    take_entry.apply(hdr.message, meta);
                     store_entry.apply(meta);
                     match = index;
                     silent = (hdr.message.flags & MULTICAST_FLAG_LATER) != 0;
+                    next_early.apply(meta, next);
                 }
                 if (match == index || !MULTICAST_RULE_COMMIT_MATCHED) {
-                    // What is committed at the leader, as far as the logs match.
-                    term = MULTICAST_NEWER(hdr.message.commit, index)
-                        && MULTICAST_RULE_COMMIT_MATCHED
-                        ? index
-                        : hdr.message.commit;
-                    if (MULTICAST_NEWER(term, meta.group.commit)) {
-                        meta.group.commit = term;
-                        multicast_commit.write(meta.group.at, term);
-                    }
+                    follow_commit.apply(index, hdr.message.commit, meta);
                 }
             }
             wanted = meta.group.end + 1;
@@ -192,7 +296,9 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                 follow_base.apply(base, meta);
                 follow_base_again.apply(base, meta);
             }
-            if (!silent) {
+            if (next) {
+                meta.joins = 1;
+            } else if (!silent) {
                 acknowledge.apply(match, wanted, hdr, meta);
             }
         }

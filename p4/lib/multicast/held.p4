@@ -172,6 +172,7 @@ control MulticastRetransmit(
 control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastLoadEntry() load_entry;
     MulticastRetransmit() retransmit;
+    MulticastIsEarly() is_early;
     MulticastOverdue() overdue;
     bit<48> moved;
     bit<48> gap;
@@ -179,10 +180,13 @@ control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metad
     bit<8> held;
     bool still;
     bool sent;
+    bool early;
 
     apply {
         load_entry.apply(meta.held_index, meta);
-        if (MULTICAST_HAS(meta, meta.held_index) && meta.entry.term == meta.held_term) {
+        is_early.apply(meta.held_index, meta, early);
+        if ((MULTICAST_HAS(meta, meta.held_index) || early)
+            && meta.entry.term == meta.held_term) {
             meta.hold = true;
             multicast_base_moved.read(moved, meta.group.at);
             multicast_base_patience.read(patience, meta.group.at);

@@ -18,6 +18,7 @@
 control MulticastHandleMessage(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastHandleStart() handle_start;
     MulticastHandleProp() handle_prop;
+    MulticastJoin() join;
     MulticastHandleSkip() handle_skip;
     MulticastHandleAck() handle_ack;
     MulticastHandleLeader() handle_leader;
@@ -50,6 +51,8 @@ control MulticastHandleMessage(inout multicast_headers_t hdr, inout multicast_me
                 || hdr.message.type == MULTICAST_TYPE_LEAD) {
                 refuse.apply(MULTICAST_CODE_OTHER_INCARNATION, hdr, meta);
             }
+        } else if (hdr.message.type == MULTICAST_TYPE_PROP && meta.joining) {
+            join.apply(hdr, meta);
         } else if (hdr.message.type == MULTICAST_TYPE_PROP) {
             handle_prop.apply(hdr, meta);
         } else if (hdr.message.type == MULTICAST_TYPE_SKIP) {
@@ -146,7 +149,8 @@ control MulticastIngress(
         meta.forward = false;
         meta.hold = false;
         meta.again = false;
-        meta.waits = false;
+        meta.joining = meta.joins == 1 && meta.held == 0;
+        meta.joins = 0;
         meta.sends = false;
         meta.bears = false;
         meta.to = 0;
@@ -167,7 +171,6 @@ control MulticastIngress(
             );
         }
         meta.held = meta.hold ? 1w1 : 1w0;
-        meta.early = meta.waits ? meta.early + 1 : 8w0;
         if (meta.hold) {
             clone_preserving_field_list(
                 CloneType.I2E,
@@ -175,12 +178,6 @@ control MulticastIngress(
                     + (bit<32>)(meta.attempt == MULTICAST_FOLLOWS
                         ? MULTICAST_HOLDS - 1
                         : meta.attempt),
-                MULTICAST_FIELD_LIST
-            );
-        } else if (meta.waits) {
-            clone_preserving_field_list(
-                CloneType.I2E,
-                meta.early > MULTICAST_EARLY_SOON ? MULTICAST_HOLD : MULTICAST_EARLY,
                 MULTICAST_FIELD_LIST
             );
         } else if (meta.again) {
@@ -198,6 +195,9 @@ control MulticastIngress(
                 meta.loops = true;
                 standard_metadata.egress_spec = MULTICAST_LOOP_PORT;
             }
+        } else if (meta.joins == 1) {
+            meta.loops = true;
+            standard_metadata.egress_spec = MULTICAST_LOOP_PORT;
         } else if (meta.to != 0) {
             standard_metadata.mcast_grp = (bit<16>)meta.group.at[7:0] * 8 + (bit<16>)meta.to;
         } else if (!meta.forward) {

@@ -82,11 +82,9 @@ control MulticastStoreMarks(in multicast_metadata_t meta) {
     }
 }
 
-// Puts an entry into the log behind what is there, or in place of what is cut off. Its fields are
-// in `meta.entry`; the frame is held.
-control MulticastStoreEntry(inout multicast_metadata_t meta) {
+// Keeps an entry in its slot. Its fields are in `meta.entry`; the frame is held.
+control MulticastKeepEntry(inout multicast_metadata_t meta) {
     bit<8> held;
-    bit<32> lane;
 
     apply {
         meta.entry.at = MULTICAST_PLACE(meta, meta.entry.index);
@@ -99,6 +97,19 @@ control MulticastStoreEntry(inout multicast_metadata_t meta) {
         multicast_entry_appended.write(meta.entry.at, meta.now);
         multicast_entry_held.read(held, meta.entry.at);
         multicast_entry_held.write(meta.entry.at, held + 1);
+        meta.hold = true;
+        meta.held_index = meta.entry.index;
+        meta.held_term = meta.entry.term;
+        // A follower has nothing to send when its copy comes back, unless it leads by then.
+        meta.attempt = meta.group.leads ? 8w0 : MULTICAST_FOLLOWS;
+    }
+}
+
+// Makes the entry at hand the last one of the log.
+control MulticastExtend(inout multicast_metadata_t meta) {
+    bit<32> lane;
+
+    apply {
         if (meta.entry.id != 0) {
             lane = MULTICAST_LANE_PLACE(meta, meta.entry.id[63:48], meta.entry.id[47:40]);
             multicast_lane_number.write(lane, meta.entry.id[39:0]);
@@ -110,11 +121,33 @@ control MulticastStoreEntry(inout multicast_metadata_t meta) {
         multicast_end.write(meta.group.at, meta.group.end);
         multicast_last_term.write(meta.group.at, meta.group.last_term);
         multicast_last_time.write(meta.group.at, meta.group.last_time);
-        meta.hold = true;
-        meta.held_index = meta.entry.index;
-        meta.held_term = meta.entry.term;
-        // A follower has nothing to send when its copy comes back, unless it leads by then.
-        meta.attempt = meta.group.leads ? 8w0 : MULTICAST_FOLLOWS;
+    }
+}
+
+// Puts an entry into the log behind what is there, or in place of what is cut off. Its fields are
+// in `meta.entry`; the frame is held.
+control MulticastStoreEntry(inout multicast_metadata_t meta) {
+    MulticastKeepEntry() keep_entry;
+    MulticastExtend() extend;
+
+    apply {
+        keep_entry.apply(meta);
+        extend.apply(meta);
+    }
+}
+
+// True if the entry `index` came early in the present epoch: it is in its slot, and not in the log.
+control MulticastIsEarly(in bit<32> index, in multicast_metadata_t meta, out bool early) {
+    bit<32> kept;
+    bit<32> kept_in;
+
+    apply {
+        multicast_entry_early.read(kept, MULTICAST_PLACE(meta, index));
+        multicast_entry_early_in.read(kept_in, MULTICAST_PLACE(meta, index));
+        early = kept == index
+            && kept_in == meta.group.promised
+            && !meta.group.leads
+            && MULTICAST_NEWER(index, meta.group.end);
     }
 }
 

@@ -58,16 +58,15 @@ struct multicast_metadata_t {
     // 1 of such a copy; a message to the switch itself comes back with 0.
     @field_list(MULTICAST_FIELD_LIST)
     bit<1> held;
-    // Of a PROP that came before the entry in front of its own: how often it came back, 0 if this
-    // packet is none.
+    // 1 of a PROP that comes back since the entry behind its own came before it (rule 3).
     @field_list(MULTICAST_FIELD_LIST)
-    bit<8> early;
+    bit<1> joins;
+    // This packet is such a one.
+    bool joining;
     // The packet goes to the switch itself.
     bool loops;
     // The packet is to be held as it came.
     bool hold;
-    // The packet as it came, a PROP, is to come back soon: its entry may then be the next.
-    bool waits;
     // The packet as it came is to come back at once: it has more to tell than one message.
     bool again;
     bit<48> now;

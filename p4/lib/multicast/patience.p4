@@ -13,6 +13,9 @@ const bit<48> MULTICAST_MOST_PATIENCE = 20000;
 // Time in µs after a gap was told in which copies come back soon, to send what is lost.
 const bit<48> MULTICAST_LOSSY = 50000;
 
+// Time in µs after which a follower tells again which entry it wants, since that may have been lost.
+const bit<48> MULTICAST_TOLD = 4000;
+
 // Since when entry `index` is the next one for who moved last at `moved`.
 control MulticastSince(
     in bit<32> index,

@@ -10,12 +10,6 @@ const bit<8> MULTICAST_HOLDS = 8;
 // Returns of a follower's copy: it is held for the longest time.
 const bit<8> MULTICAST_FOLLOWS = 255;
 
-// Mirror session of PROPs that came early; after these returns one is held as a copy is at first; and
-// how often it comes back at most (rule 3).
-const bit<32> MULTICAST_EARLY = 57;
-const bit<8> MULTICAST_EARLY_SOON = 16;
-const bit<8> MULTICAST_EARLY_RETURNS = 255;
-
 // Mirror session of packets that come back at once. Its hold time is 0.
 const bit<32> MULTICAST_AGAIN = 56;
 

@@ -95,10 +95,16 @@ register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_sender;
 register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_appended;
 // Copies that are held for the slot, at most two (rule 23).
 register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_held;
-// The entry of which a follower said that it wants it.
-register<bit<32>>(MULTICAST_GROUPS) multicast_gap_told;
-// Index whose PROP waits at a follower for the entry in front of its own (rule 3).
+// Entries that came to a follower before those in front of them (rule 3): the index in the slot, the
+// epoch, and the term of the entry before. The furthest of them, and its epoch. The entry of which the
+// follower said last that it wants it, and when.
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_early;
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_early_in;
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_before;
+register<bit<32>>(MULTICAST_GROUPS) multicast_furthest;
+register<bit<32>>(MULTICAST_GROUPS) multicast_furthest_in;
+register<bit<32>>(MULTICAST_GROUPS) multicast_gap_told;
+register<bit<48>>(MULTICAST_GROUPS) multicast_gap_told_at;
 // Knowledge of the leader of an epoch (rule 8): other groups' decisions and done-marks.
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_known_in;
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_decided;

@@ -140,10 +140,6 @@ fn all_differ(figure: &mut Figure) {
          payload of such a frame of ours",
     );
     figure.differs(
-        "switches send again what lacks after 20 ms and senders after 100 ms, not after 2 and 10 as they \
-         ship: with all processors busy 256 messages in flight wait for tens of ms",
-    );
-    figure.differs(
         "like PrimCast: members are processes on the kernel's UDP sockets in the places of the \
          switches, one datagram a message of the protocol; senders send to leaders, whose proposals \
          have the payload for their own group; nothing is recovered from loss or failure",

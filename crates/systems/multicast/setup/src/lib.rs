@@ -29,9 +29,6 @@ pub const HOLD_SESSION: u32 = 48;
 pub const HOLD_SESSIONS: u32 = 8;
 /// Mirror session of packets that come back at once: `MULTICAST_AGAIN` of the library.
 pub const AGAIN_SESSION: u32 = 56;
-/// Mirror session of PROPs that came early: `MULTICAST_EARLY` of the library. They come back after a
-/// quarter of the first hold time.
-pub const EARLY_SESSION: u32 = 57;
 
 /// Time for which the copy of an entry waits before its leader sends what someone lacks (rule 23 of
 /// `docs/multicast-protocol.md`): `first_us` at first, twice as long after each return, at most
@@ -134,12 +131,9 @@ impl Multicast {
             truncate: None,
             hold_us,
         };
-        let others = [
-            (AGAIN_SESSION, session(0)),
-            (EARLY_SESSION, session((self.hold.first_us / 4).max(1))),
-        ];
+        let again = core::iter::once((AGAIN_SESSION, session(0)));
         (0..HOLD_SESSIONS)
             .map(move |returns| (HOLD_SESSION + returns, session(self.hold.us(returns))))
-            .chain(others)
+            .chain(again)
     }
 }

@@ -184,7 +184,6 @@ fn numbers_are_those_of_the_library() {
         format!("MULTICAST_HOLD = {HOLD_SESSION};"),
         format!("MULTICAST_HOLDS = {HOLD_SESSIONS};"),
         format!("MULTICAST_AGAIN = {AGAIN_SESSION};"),
-        format!("MULTICAST_EARLY = {EARLY_SESSION};"),
         format!("MULTICAST_MEMBERS = {};", rows::MEMBERS),
         format!("MULTICAST_LEADERS = {};", rows::LEADERS),
         format!("MULTICAST_LOOP_PORT = {};", rows::LOOP_PORT),
