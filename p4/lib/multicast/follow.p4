@@ -154,13 +154,25 @@ control MulticastNextEarly(in multicast_metadata_t meta, out bool next) {
     }
 }
 
+// Takes the entry behind the last one, which came early, to the log.
+control MulticastTakeEarly(inout multicast_metadata_t meta) {
+    MulticastLoadEntry() load_entry;
+    MulticastExtend() extend;
+
+    apply {
+        load_entry.apply(meta.group.end + 1, meta);
+        multicast_entry_early.write(meta.entry.at, ~meta.entry.index);
+        multicast_events.count(MULTICAST_EVENT_ACCEPTED);
+        extend.apply(meta);
+    }
+}
+
 // A PROP came back, since entries behind its own came early: one joins the log with each pass, and the
 // last pass tells how far the log is.
 control MulticastJoin(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastNextEarly() next_early;
     MulticastNextEarly() more_early;
-    MulticastLoadEntry() load_entry;
-    MulticastExtend() extend;
+    MulticastTakeEarly() take_early;
     MulticastFollowCommit() follow_commit;
     MulticastFollowBase() follow_base;
     MulticastAcknowledge() acknowledge;
@@ -174,10 +186,7 @@ control MulticastJoin(inout multicast_headers_t hdr, inout multicast_metadata_t 
             base = hdr.message.base;
             next_early.apply(meta, next);
             if (next) {
-                load_entry.apply(meta.group.end + 1, meta);
-                multicast_entry_early.write(meta.entry.at, ~meta.entry.index);
-                multicast_events.count(MULTICAST_EVENT_ACCEPTED);
-                extend.apply(meta);
+                take_early.apply(meta);
                 follow_commit.apply(meta.group.end, hdr.message.commit, meta);
                 follow_base.apply(base, meta);
                 more_early.apply(meta, next);
@@ -206,6 +215,8 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     MulticastTakeEntry() take_entry;
     MulticastStoreEntry() store_entry;
     MulticastKeepEarly() keep_early;
+    MulticastIsEarly() is_early;
+    MulticastTakeEarly() take_early;
     MulticastNextEarly() next_early;
     MulticastFollowCommit() follow_commit;
     MulticastFollowBase() follow_base;
@@ -221,10 +232,13 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     bool behind;
     bool empty;
     bool silent;
+    bool early;
+    bool accepted;
     bool next;
 
     apply {
         silent = false;
+        accepted = false;
         next = false;
         index = hdr.message.index;
         base = hdr.message.base;
@@ -260,10 +274,15 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
             } else {
                 multicast_entry_term.read(term, MULTICAST_PLACE(meta, index));
                 multicast_entry_held.read(held, MULTICAST_PLACE(meta, index));
+                is_early.apply(index, meta, early);
                 if (MULTICAST_HAS(meta, index)
                     && (term == hdr.message.term || !MULTICAST_RULE_CUT_OFF)) {
                     multicast_events.count(MULTICAST_EVENT_REPEATED);
                     match = index;
+                } else if (early) {
+                    // Its copy is held: an entry with two copies could not be cut off.
+                    take_early.apply(meta);
+                    accepted = true;
                 } else if (held >= 2) {
                     multicast_events.count(MULTICAST_EVENT_HELD_TWICE);
                 } else {
@@ -273,6 +292,9 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
                     multicast_events.count(MULTICAST_EVENT_ACCEPTED);
                     take_entry.apply(hdr.message, meta);
                     store_entry.apply(meta);
+                    accepted = true;
+                }
+                if (accepted) {
                     match = index;
                     silent = (hdr.message.flags & MULTICAST_FLAG_LATER) != 0;
                     next_early.apply(meta, next);

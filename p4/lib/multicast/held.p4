@@ -177,6 +177,7 @@ control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metad
     bit<48> moved;
     bit<48> gap;
     bit<48> patience;
+    bit<8> copy;
     bit<8> held;
     bool still;
     bool sent;
@@ -185,8 +186,11 @@ control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metad
     apply {
         load_entry.apply(meta.held_index, meta);
         is_early.apply(meta.held_index, meta, early);
+        multicast_entry_copy.read(copy, meta.entry.at);
+        // An entry that was kept early in one epoch, and taken in another, has two copies.
         if ((MULTICAST_HAS(meta, meta.held_index) || early)
-            && meta.entry.term == meta.held_term) {
+            && meta.entry.term == meta.held_term
+            && copy == meta.held_copy) {
             meta.hold = true;
             multicast_base_moved.read(moved, meta.group.at);
             multicast_base_patience.read(patience, meta.group.at);

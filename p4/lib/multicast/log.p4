@@ -97,6 +97,9 @@ control MulticastKeepEntry(inout multicast_metadata_t meta) {
         multicast_entry_appended.write(meta.entry.at, meta.now);
         multicast_entry_held.read(held, meta.entry.at);
         multicast_entry_held.write(meta.entry.at, held + 1);
+        multicast_entry_copy.read(meta.held_copy, meta.entry.at);
+        meta.held_copy = meta.held_copy + 1;
+        multicast_entry_copy.write(meta.entry.at, meta.held_copy);
         meta.hold = true;
         meta.held_index = meta.entry.index;
         meta.held_term = meta.entry.term;

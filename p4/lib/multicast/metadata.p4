@@ -47,12 +47,14 @@ struct multicast_metadata_t {
     // For the program: forward the packet by its IPv4 destination.
     bool forward;
 
-    // The rest is the library's own. Of a copy that is held: the entry, and how often it came
-    // back.
+    // The rest is the library's own. Of a copy that is held: the entry, its number among the
+    // copies of the slot, and how often it came back.
     @field_list(MULTICAST_FIELD_LIST)
     bit<32> held_index;
     @field_list(MULTICAST_FIELD_LIST)
     bit<32> held_term;
+    @field_list(MULTICAST_FIELD_LIST)
+    bit<8> held_copy;
     @field_list(MULTICAST_FIELD_LIST)
     bit<8> attempt;
     // 1 of such a copy; a message to the switch itself comes back with 0.

@@ -93,8 +93,10 @@ register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_destinations;
 register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_sender;
 // When the switch took it.
 register<bit<48>>(MULTICAST_ENTRIES) multicast_entry_appended;
-// Copies that are held for the slot, at most two (rule 23).
+// Copies that are held for the slot, at most two, and the number of the last one: it alone stays
+// (rule 23).
 register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_held;
+register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_copy;
 // Entries that came to a follower before those in front of them (rule 3): the index in the slot, the
 // epoch, and the term of the entry before. The furthest of them, and its epoch. The entry of which the
 // follower said last that it wants it, and when.
