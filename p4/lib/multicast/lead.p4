@@ -177,7 +177,7 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                 load_entry.apply(next, meta);
                 multicast_announced.write(meta.group.at, next);
                 announce.apply(false, hdr, meta);
-                meta.again = meta.group.commit != next;
+                meta.again = MULTICAST_NEWER(meta.group.commit, next);
             }
         }
     }
