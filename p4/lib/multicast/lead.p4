@@ -177,7 +177,8 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                 load_entry.apply(next, meta);
                 multicast_announced.write(meta.group.at, next);
                 announce.apply(false, hdr, meta);
-                meta.again = MULTICAST_NEWER(meta.group.commit, next);
+                meta.again = MULTICAST_NEWER(meta.group.commit, next)
+                    && !MULTICAST_NEWER(meta.group.base, next);
             }
         }
     }
@@ -223,7 +224,7 @@ control MulticastProgress(
         if (MULTICAST_NEWER(meta.group.base, next)) {
             next = meta.group.base;
         }
-        if (MULTICAST_NEWER(received, next)) {
+        if (MULTICAST_NEWER(received, next) && next != meta.group.end) {
             load_done.apply(next + 1, meta);
             covered_done.apply(meta, covered);
             if (covered) {
@@ -265,7 +266,9 @@ control MulticastProgress(
             }
         }
         multicast_told_done.read(told, meta.group.at);
-        if (MULTICAST_NEWER(next, meta.group.base) && MULTICAST_NEWER(told, meta.group.base)) {
+        if (MULTICAST_NEWER(next, meta.group.base)
+            && MULTICAST_NEWER(told, meta.group.base)
+            && meta.group.base != meta.group.end) {
             load_free.apply(meta.group.base + 1, meta);
             covered_free.apply(meta, covered);
             if (covered
@@ -286,6 +289,8 @@ control MulticastProgress(
             }
         }
         meta.again = goes_on
+            && !MULTICAST_NEWER(meta.group.base, next)
+            && !MULTICAST_NEWER(meta.group.base, told)
             && (MULTICAST_NEWER(received, told)
                 || MULTICAST_NEWER(received, next)
                 || MULTICAST_NEWER(received, meta.group.base));

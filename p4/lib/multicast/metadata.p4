@@ -65,6 +65,9 @@ struct multicast_metadata_t {
     bit<1> joins;
     // This packet is such a one.
     bool joining;
+    // How often the packet came back at once.
+    @field_list(MULTICAST_FIELD_LIST)
+    bit<8> passes;
     // The packet goes to the switch itself.
     bool loops;
     // The packet is to be held as it came.

@@ -10,8 +10,9 @@ const bit<8> MULTICAST_HOLDS = 8;
 // Returns of a follower's copy: it is held for the longest time.
 const bit<8> MULTICAST_FOLLOWS = 255;
 
-// Mirror session of packets that come back at once. Its hold time is 0.
+// Mirror session of packets that come back at once, and how often one does at most. Its hold time is 0.
 const bit<32> MULTICAST_AGAIN = 56;
+const bit<8> MULTICAST_PASSES = 64;
 
 // Port whose egress messages pass that go to this switch itself, as leader of another group: they
 // come back to ingress. It need not exist.
