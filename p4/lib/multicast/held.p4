@@ -13,7 +13,23 @@
 #include "rules.p4"
 #include "state.p4"
 
-// Whom a leader sends the entry at hand again, since its copy came back (rule 23): members and
+// Sets `late` if the member or receiver at `place` of the registers `multicast_WHAT_...` is to get the
+// entry at hand again.
+#define MULTICAST_LATE(what, place, late) \
+            multicast_##what.read(index, place); \
+            if (MULTICAST_NEWER(meta.entry.index, index)) { \
+                multicast_##what##_moved.read(moved, place); \
+                multicast_##what##_patience.read(patience, place); \
+                multicast_##what##_gap.read(gap, place); \
+                overdue_at.apply(index + 1, moved, patience, meta, overdue); \
+                overdue = overdue && meta.entry.index - index <= MULTICAST_FIRST; \
+                if (earlier || overdue || gap == meta.entry.index) { \
+                    late = true; \
+                    multicast_##what##_resent.write(place, 1); \
+                } \
+            }
+
+// Says if the entry at hand is sent again, since its copy came back (rule 23): to members and
 // receivers that have later ones, and those that took nothing of the group for longer than they do of
 // late. To others this one is under way: on busy machines copies come back before answers. They keep
 // entries behind one that they lack, so that only the first ones are sent. An earlier leader's entries
@@ -37,65 +53,27 @@ control MulticastLate(in multicast_metadata_t meta, out bool members, out bool r
         multicast_learner.read(learner, meta.group.at);
 #define MULTICAST_LATE_MEMBER(i) \
         if ((list[i:i] == 1 || learner == i) && i != meta.group.member) { \
-            multicast_match.read(index, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
-            if (MULTICAST_NEWER(meta.entry.index, index)) { \
-                multicast_match_moved.read(moved, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
-                multicast_match_patience.read( \
-                    patience, \
-                    meta.group.at * MULTICAST_MOST_MEMBERS + i \
-                ); \
-                multicast_match_gap.read(gap, meta.group.at * MULTICAST_MOST_MEMBERS + i); \
-                overdue_at.apply(index + 1, moved, patience, meta, overdue); \
-                overdue = overdue && meta.entry.index - index <= MULTICAST_FIRST; \
-                if (earlier || overdue || gap == meta.entry.index) { \
-                    members = true; \
-                    multicast_match_resent.write( \
-                        meta.group.at * MULTICAST_MOST_MEMBERS + i, \
-                        1 \
-                    ); \
-                } \
-            } \
+            MULTICAST_LATE(match, meta.group.at * MULTICAST_MOST_MEMBERS + i, members) \
         }
         MULTICAST_EACH(MULTICAST_LATE_MEMBER)
         multicast_receivers.read(list, meta.group.at);
 #define MULTICAST_LATE_RECEIVER(i) \
         if (list[i:i] == 1) { \
-            multicast_received.read(index, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
-            if (MULTICAST_NEWER(meta.entry.index, index)) { \
-                multicast_received_moved.read( \
-                    moved, \
-                    meta.group.at * MULTICAST_MOST_RECEIVERS + i \
-                ); \
-                multicast_received_patience.read( \
-                    patience, \
-                    meta.group.at * MULTICAST_MOST_RECEIVERS + i \
-                ); \
-                multicast_received_gap.read(gap, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
-                overdue_at.apply(index + 1, moved, patience, meta, overdue); \
-                overdue = overdue && meta.entry.index - index <= MULTICAST_FIRST; \
-                if (earlier || overdue || gap == meta.entry.index) { \
-                    receivers = true; \
-                    multicast_received_resent.write( \
-                        meta.group.at * MULTICAST_MOST_RECEIVERS + i, \
-                        1 \
-                    ); \
-                } \
-            } \
+            MULTICAST_LATE(received, meta.group.at * MULTICAST_MOST_RECEIVERS + i, receivers) \
         }
         MULTICAST_EACH(MULTICAST_LATE_RECEIVER)
     }
 }
 
-// A copy came back to a leader: its entry is at hand. `still` says that nothing was freed for
-// longer than it is of late.
+// A copy came back to a leader: its entry is at hand.
 control MulticastRetransmit(
-    in bool still,
     inout multicast_headers_t hdr,
     inout multicast_metadata_t meta,
     out bool sent
 ) {
     MulticastAllReceived() all_received;
     MulticastLate() late;
+    MulticastOverdue() overdue;
     MulticastStoreMarks() store_marks;
     MulticastAnnounce() announce;
     MulticastPutEntry() put_entry;
@@ -106,9 +84,12 @@ control MulticastRetransmit(
     bit<32> lane;
     bit<40> number;
     bit<40> freed;
+    bit<48> moved;
+    bit<48> patience;
     bool members;
     bool receivers;
     bool committed;
+    bool still;
     bool uncovered;
     bool undecided;
     bool first;
@@ -144,6 +125,10 @@ control MulticastRetransmit(
             all_received.apply(meta, received);
             uncovered = !MULTICAST_NEWER(meta.entry.index, received);
         }
+        // Nothing was freed for longer than it takes of late.
+        multicast_base_moved.read(moved, meta.group.at);
+        multicast_base_patience.read(patience, meta.group.at);
+        overdue.apply(meta.group.base + 1, moved, patience, meta, still);
         undecided = (meta.entry.destinations & ~(meta.entry.decided | own)) != 0;
         first = meta.entry.index - meta.group.base <= MULTICAST_FIRST;
         // Of an earlier leader's entries nobody tells it unasked.
@@ -173,13 +158,9 @@ control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metad
     MulticastLoadEntry() load_entry;
     MulticastRetransmit() retransmit;
     MulticastIsEarly() is_early;
-    MulticastOverdue() overdue;
-    bit<48> moved;
     bit<48> gap;
-    bit<48> patience;
     bit<8> copy;
     bit<8> held;
-    bool still;
     bool sent;
     bool early;
 
@@ -192,24 +173,22 @@ control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metad
             && meta.entry.term == meta.held_term
             && copy == meta.held_copy) {
             meta.hold = true;
-            multicast_base_moved.read(moved, meta.group.at);
-            multicast_base_patience.read(patience, meta.group.at);
-            overdue.apply(meta.group.base + 1, moved, patience, meta, still);
-            multicast_gap_moved.read(gap, meta.group.at);
-            sent = false;
-            meta.bears = meta.entry.id != 0;
-            if (meta.group.leads && MULTICAST_RULE_RETRANSMIT) {
-                retransmit.apply(still, hdr, meta, sent);
-            }
             if (!meta.group.leads) {
                 meta.attempt = MULTICAST_FOLLOWS;
-            } else if (meta.attempt == MULTICAST_FOLLOWS) {
-                meta.attempt = 0;
-            } else if (!sent && gap != 0 && meta.now - gap < MULTICAST_LOSSY) {
-                // Packets are lost: someone may say that it lacks this entry.
-                meta.attempt = 0;
-            } else if (meta.attempt < MULTICAST_HOLDS - 1) {
-                meta.attempt = meta.attempt + 1;
+            } else {
+                sent = false;
+                meta.bears = meta.entry.id != 0;
+                if (MULTICAST_RULE_RETRANSMIT) {
+                    retransmit.apply(hdr, meta, sent);
+                }
+                multicast_gap_moved.read(gap, meta.group.at);
+                if (meta.attempt == MULTICAST_FOLLOWS
+                    || (!sent && gap != 0 && meta.now - gap < MULTICAST_LOSSY)) {
+                    // It follows no more, or packets are lost: someone may say that it lacks this entry.
+                    meta.attempt = 0;
+                } else if (meta.attempt < MULTICAST_HOLDS - 1) {
+                    meta.attempt = meta.attempt + 1;
+                }
             }
         } else {
             multicast_events.count(MULTICAST_EVENT_COPY_OVER);

@@ -172,7 +172,7 @@ control MulticastIngress(
         }
         meta.held = meta.hold ? 1w1 : 1w0;
         // Whatever registers hold, no packet comes back for ever; the next one goes on.
-        meta.again = meta.again && meta.passes < MULTICAST_PASSES;
+        meta.again = meta.again && !meta.hold && meta.passes < MULTICAST_PASSES;
         meta.passes = meta.again ? meta.passes + 1 : 0;
         if (meta.hold) {
             clone_preserving_field_list(

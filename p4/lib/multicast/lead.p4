@@ -136,14 +136,8 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                 multicast_gap_moved.write(meta.group.at, meta.now);
             }
             if (MULTICAST_NEWER(hdr.message.index, match)) {
-                multicast_match_moved.read(moved, place);
-                multicast_match_resent.read(resent, place);
-                multicast_match_patience.read(patience, place);
-                learn.apply(match + 1, moved, resent, 9, meta, patience);
                 multicast_match.write(place, hdr.message.index);
-                multicast_match_moved.write(place, meta.now);
-                multicast_match_resent.write(place, 0);
-                multicast_match_patience.write(place, patience);
+                MULTICAST_MOVES(match, place, match + 1, 9)
             }
             commit_matched.apply(hdr.message.index, meta);
             // A vote may complete a majority for less than its own index.
@@ -177,8 +171,7 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                 load_entry.apply(next, meta);
                 multicast_announced.write(meta.group.at, next);
                 announce.apply(false, hdr, meta);
-                meta.again = MULTICAST_NEWER(meta.group.commit, next)
-                    && !MULTICAST_NEWER(meta.group.base, next);
+                meta.again = meta.group.commit != next;
             }
         }
     }
@@ -224,7 +217,7 @@ control MulticastProgress(
         if (MULTICAST_NEWER(meta.group.base, next)) {
             next = meta.group.base;
         }
-        if (MULTICAST_NEWER(received, next) && next != meta.group.end) {
+        if (MULTICAST_NEWER(received, next)) {
             load_done.apply(next + 1, meta);
             covered_done.apply(meta, covered);
             if (covered) {
@@ -266,21 +259,14 @@ control MulticastProgress(
             }
         }
         multicast_told_done.read(told, meta.group.at);
-        if (MULTICAST_NEWER(next, meta.group.base)
-            && MULTICAST_NEWER(told, meta.group.base)
-            && meta.group.base != meta.group.end) {
+        if (MULTICAST_NEWER(next, meta.group.base) && MULTICAST_NEWER(told, meta.group.base)) {
             load_free.apply(meta.group.base + 1, meta);
             covered_free.apply(meta, covered);
             if (covered
                 && ((meta.entry.destinations & ~(meta.entry.done | own)) == 0
                     || !MULTICAST_RULE_DONE)) {
-                multicast_base_moved.read(moved, meta.group.at);
-                multicast_base_resent.read(resent, meta.group.at);
-                multicast_base_patience.read(patience, meta.group.at);
                 // Entries are freed one by one, however many are received together.
-                learn.apply(meta.entry.index, moved, resent, 12, meta, patience);
-                multicast_base_resent.write(meta.group.at, 0);
-                multicast_base_patience.write(meta.group.at, patience);
+                MULTICAST_MOVES(base, meta.group.at, meta.entry.index, 12)
                 free_entry.apply(meta);
                 goes_on = true;
             } else if (!covered) {
@@ -289,8 +275,6 @@ control MulticastProgress(
             }
         }
         meta.again = goes_on
-            && !MULTICAST_NEWER(meta.group.base, next)
-            && !MULTICAST_NEWER(meta.group.base, told)
             && (MULTICAST_NEWER(received, told)
                 || MULTICAST_NEWER(received, next)
                 || MULTICAST_NEWER(received, meta.group.base));
@@ -426,14 +410,8 @@ control MulticastHandleReceived(inout multicast_headers_t hdr, inout multicast_m
                 multicast_gap_moved.write(meta.group.at, meta.now);
             }
             if (MULTICAST_NEWER(hdr.message.index, received)) {
-                multicast_received_moved.read(moved, place);
-                multicast_received_resent.read(resent, place);
-                multicast_received_patience.read(patience, place);
-                learn.apply(received + 1, moved, resent, 9, meta, patience);
                 multicast_received.write(place, hdr.message.index);
-                multicast_received_moved.write(place, meta.now);
-                multicast_received_resent.write(place, 0);
-                multicast_received_patience.write(place, patience);
+                MULTICAST_MOVES(received, place, received + 1, 9)
             }
             lacks = hdr.message.final;
             jumps = true;

@@ -173,7 +173,6 @@ control MulticastFreeEntry(inout multicast_metadata_t meta) {
         multicast_base.write(meta.group.at, meta.group.base);
         multicast_base_term.write(meta.group.at, meta.group.base_term);
         multicast_base_time.write(meta.group.at, meta.entry.timestamp);
-        multicast_base_moved.write(meta.group.at, meta.now);
     }
 }
 

@@ -1,4 +1,5 @@
-// How long who lacks an entry may take nothing before it is sent again (rule 23).
+// The time for which a member or receiver that lacks an entry may take nothing before it is sent
+// again (rule 23).
 
 #ifndef STATEPLANE_MULTICAST_PATIENCE_P4
 #define STATEPLANE_MULTICAST_PATIENCE_P4
@@ -16,7 +17,7 @@ const bit<48> MULTICAST_LOSSY = 50000;
 // Time in µs after which a follower tells again which entry it wants, since that may have been lost.
 const bit<48> MULTICAST_TOLD = 4000;
 
-// Since when entry `index` is the next one for who moved last at `moved`.
+// Time since which entry `index` is the next one for a member or receiver that moved last at `moved`.
 control MulticastSince(
     in bit<32> index,
     in bit<48> moved,
@@ -34,10 +35,10 @@ control MulticastSince(
     }
 }
 
-// Who waited for entry `next` moves: the time that it took is learned, unless the entry was sent
-// again, which leaves open how long it would have taken. The longest time of late counts: processes
-// that share processors stand still for milliseconds, and then take many entries at once. Each other
-// time makes it fade by one part in 2 ^ `fades`.
+// A member or receiver that waited for entry `next` moves, or the base does: the time that it took is
+// learned, unless the entry was sent again, which leaves open how long it would have taken. The
+// longest time of late counts: processes that share processors stand still for milliseconds, and then
+// take many entries at once. Each other time makes it fade by one part in 2 ^ `fades`.
 control MulticastLearn(
     in bit<32> next,
     in bit<48> moved,
@@ -63,8 +64,20 @@ control MulticastLearn(
     }
 }
 
-// True if the entry at hand, and the next one for who moved last at `moved`, have been under way for
-// more than twice the longest time of late.
+// Notes that the member, receiver or base at `place` of the registers `multicast_WHAT_...` moves on
+// from before entry `next`. The control has MulticastLearn as `learn`, and `moved`, `resent` and
+// `patience`.
+#define MULTICAST_MOVES(what, place, next, fades) \
+    multicast_##what##_moved.read(moved, place); \
+    multicast_##what##_resent.read(resent, place); \
+    multicast_##what##_patience.read(patience, place); \
+    learn.apply(next, moved, resent, fades, meta, patience); \
+    multicast_##what##_moved.write(place, meta.now); \
+    multicast_##what##_resent.write(place, 0); \
+    multicast_##what##_patience.write(place, patience);
+
+// True if the entry at hand, and the next one for a member or receiver that moved last at `moved`,
+// have been under way for more than twice the longest time of late.
 control MulticastOverdue(
     in bit<32> next,
     in bit<48> moved,

@@ -25,6 +25,9 @@ use stateplane_world::{Net, Node, NodePort, Random, Step};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Frames of a run at most; ordinary ones send some ten thousand.
+const MOST_FRAMES: u64 = 300_000;
+
 /// Makes a switch that knows nothing yet: of its place, its incarnation, and whether its groups
 /// begin with it.
 pub(crate) type MakeDevice<'a> = &'a dyn Fn(usize, u32, bool) -> Result<Box<dyn Device>, SimError>;
@@ -71,6 +74,8 @@ pub(crate) struct World<'a> {
     history: History,
     coverage: Coverage,
     anomalies: Vec<String>,
+    /// Frames that nodes sent.
+    frames: u64,
     faults: Vec<(u64, String)>,
     planned: (usize, usize),
     failure: Option<SimError>,
@@ -125,6 +130,7 @@ impl<'a> World<'a> {
             },
             coverage: Coverage::default(),
             anomalies: Vec::new(),
+            frames: 0,
             faults: Vec::new(),
             planned: (0, 0),
             failure: None,
@@ -179,6 +185,12 @@ impl<'a> World<'a> {
             self.take(step);
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
+            }
+            if self.frames > MOST_FRAMES {
+                self.anomaly(format!(
+                    "{MOST_FRAMES} frames: nodes answer each other without end"
+                ));
+                break;
             }
         }
         self.finish();
@@ -310,6 +322,7 @@ impl<'a> World<'a> {
         let to = datagram(&frame).and_then(|(_, to, _)| self.places.at(*to.ip()));
         match to {
             Some(to) if to != node => {
+                self.frames += 1;
                 self.net.send(port(node), port(to), &Parcel::Frame(frame));
             }
             _ => self.anomaly(format!("node {node} sends a frame to nobody: {frame:02x?}")),

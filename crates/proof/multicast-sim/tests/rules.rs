@@ -16,8 +16,6 @@
 //!   below that of a freed message. All receivers have such a message, and name the timestamp.
 //! * `list-version`: a receiver that is taken off and a new one of the same number would have to
 //!   follow each other while a RECEIVED is under way.
-//! * `serial`: where numbers wrap, what is freed and what is next are told again with each packet, so that
-//!   a run takes minutes.
 //! * `number-cools`: a receiver that takes over a number with what its leader knows of it lacks what is
 //!   freed, hears so, and joins anew.
 //!
@@ -115,6 +113,7 @@ rules! {
     without_all_received: AllReceived, Scenario::lossy(), ARRIVES;
     without_done: Done, Scenario::leaders(), FORKS_OR_ARRIVES;
     without_void: Void, Scenario::several_groups(), FORKS_OR_ARRIVES;
+    without_serial: Serial, Scenario::last_numbers(), FORKS_OR_ARRIVES;
     without_memory: Memory, Scenario::lost_memory(), FORKS_OR_ARRIVES;
     without_new_epoch_at_restart: NewEpochAtRestart, Scenario::mixed(), FORKS_OR_ARRIVES;
     without_greatest_log: GreatestLog, Scenario::leaders(), FORKS;
@@ -161,7 +160,6 @@ const UNSEEN: &[Rule] = &[
     Rule::ListVersion,
     Rule::LearnerPromises,
     Rule::NumberCools,
-    Rule::Serial,
 ];
 
 /// A bad run is made small, and its command says all of it.
