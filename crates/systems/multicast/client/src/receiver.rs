@@ -220,7 +220,7 @@ impl Receiver {
     fn keep_entry(&mut self, message: &Repr<'_>) -> Result<(), Ignored> {
         let distance = ahead(message.index, self.position);
         if distance <= 0 {
-            // Who repeats what is taken has not heard of it.
+            // A leader that repeats a taken entry has not heard of it.
             self.answers = true;
             return Err(Ignored::Taken(message.index));
         }
