@@ -81,11 +81,7 @@ control MulticastTakeEntry(in multicast_t message, inout multicast_metadata_t me
 }
 
 // Takes over what is committed at the leader, as far as the logs match.
-control MulticastFollowCommit(
-    in bit<32> match,
-    in bit<32> said,
-    inout multicast_metadata_t meta
-) {
+control MulticastFollowCommit(in bit<32> match, in bit<32> said, inout multicast_metadata_t meta) {
     bit<32> commit;
 
     apply {

@@ -15,11 +15,7 @@
 #include "state.p4"
 
 // True if the logs of a majority of the members match up to `index` (rules 1, 4).
-control MulticastMajority(
-    in bit<32> index,
-    in multicast_metadata_t meta,
-    out bool majority
-) {
+control MulticastMajority(in bit<32> index, in multicast_metadata_t meta, out bool majority) {
     bit<32> members;
     bit<32> match;
     bit<8> size;

@@ -1,5 +1,5 @@
-//! A sender: lanes of a session, repetition that waits as long as answers take and backs off, refusals and unknown outcomes (rules
-//! 17, 21, 22, 27).
+//! A sender: lanes of a session, repetition that waits as long as answers take and backs off,
+//! refusals and unknown outcomes (rules 17, 21, 22, 27).
 
 use std::collections::VecDeque;
 
