@@ -71,7 +71,8 @@ header! {
              to which all came; PROMISE: the last; SKIP: the base; LEADING: the leader's first own";
         TERM           32  term: u32           => "epoch in which that entry was appended";
         BEFORE         32  before: u32         =>
-            "PROP: term of the entry before; LEAD: map of the receivers; LEADING: the last index";
+            "PROP: term of the entry before; LEAD: map of the receivers; LEADING: the last index; \
+             of leaders to leaders: the index in the log of `origin` up to which it is done (rule 24)";
         TIMESTAMP      64  timestamp: u64      => "the entry's timestamp in the group (rule 2)";
         FINAL          64  final_time: u64     =>
             "DELIVER, COMPLETE: the final timestamp (rule 13); RECEIVED: the greatest that waits; \

@@ -64,7 +64,7 @@ control MulticastAppend(inout multicast_headers_t hdr, inout multicast_metadata_
         store_entry.apply(meta);
         put_entry.apply(hdr, meta);
         meta.to = MULTICAST_MEMBERS;
-        if (meta.entry.index - meta.group.commit >= MULTICAST_MANY && (meta.entry.index & 3) != 0) {
+        if (MULTICAST_BUSY(meta) && (meta.entry.index & 3) != 0) {
             hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_LATER;
         }
         if (meta.entry.id == 0 || meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
@@ -77,7 +77,8 @@ control MulticastAppend(inout multicast_headers_t hdr, inout multicast_metadata_
             meta.to = meta.to | MULTICAST_RECEIVERS;
             meta.receiver_type = MULTICAST_TYPE_PAYLOAD;
             meta.receiver_payload = true;
-            if (meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
+            if (meta.entry.destinations != 32w1 << (bit<8>)meta.group.at && !MULTICAST_BUSY(meta)) {
+                // While many are under way, decisions move the other clock soon enough.
                 meta.to = meta.to | MULTICAST_LEADERS;
                 meta.leader_type = MULTICAST_TYPE_HINT;
             }
@@ -110,6 +111,7 @@ control MulticastAppendNoOp(inout multicast_headers_t hdr, inout multicast_metad
 control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
     MulticastStoreMarks() store_marks;
     bit<32> origin;
+    bit<32> last;
 
     apply {
         origin = (32w1 << message.origin) & meta.entry.destinations;
@@ -122,6 +124,13 @@ control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
             if (message.type == MULTICAST_TYPE_DONE) {
                 meta.entry.done = meta.entry.done | origin;
             }
+            multicast_last_decided.read(last, meta.group.at);
+            if (MULTICAST_NEWER(meta.entry.index, last)) {
+                multicast_last_decided.write(meta.group.at, meta.entry.index);
+            }
+            multicast_entry_peer.write(meta.entry.at, message.origin);
+            multicast_entry_peer_index.write(meta.entry.at, message.index);
+            multicast_entry_peer_epoch.write(meta.entry.at, message.epoch);
             if (message.timestamp > meta.entry.final
                 || (message.timestamp == meta.entry.final
                     && message.origin > meta.entry.final_group)) {
@@ -130,6 +139,23 @@ control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
             }
         }
         store_marks.apply(meta);
+    }
+}
+
+// Another group's leader says in `before` up to which index of its own log it is done (rule 24).
+control MulticastHearDone(in multicast_t message, in multicast_metadata_t meta) {
+    bit<32> done;
+    bit<32> epoch;
+
+    apply {
+        multicast_done_to.read(done, MULTICAST_PEER_PLACE(meta, message.origin));
+        multicast_done_epoch.read(epoch, MULTICAST_PEER_PLACE(meta, message.origin));
+        if (epoch == 0
+            || MULTICAST_NEWER(message.epoch, epoch)
+            || (message.epoch == epoch && MULTICAST_NEWER(message.before, done))) {
+            multicast_done_to.write(MULTICAST_PEER_PLACE(meta, message.origin), message.before);
+            multicast_done_epoch.write(MULTICAST_PEER_PLACE(meta, message.origin), message.epoch);
+        }
     }
 }
 
@@ -192,6 +218,7 @@ control MulticastAnswerKnown(
             all_received.apply(meta, received);
             covered_by.apply(meta, covered);
             have = !MULTICAST_NEWER(index, received) && covered;
+            hdr.message.index = index;
             hdr.message.timestamp = meta.entry.timestamp;
             hdr.message.final = meta.entry.final;
             hdr.message.final_group = meta.entry.final_group;
@@ -202,6 +229,7 @@ control MulticastAnswerKnown(
                 multicast_events.count(MULTICAST_EVENT_OLD);
                 type = MULTICAST_TYPE_OLD;
             }
+            hdr.message.before = meta.group.done;
             if (old || !MULTICAST_NEWER(index, meta.group.commit)) {
                 answer.apply(type, hdr, meta);
             } else {

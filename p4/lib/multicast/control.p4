@@ -77,6 +77,8 @@ control MulticastBeginToLead(inout multicast_headers_t hdr, inout multicast_meta
         multicast_announced.write(meta.group.at, meta.group.base);
         multicast_last_told.write(meta.group.at, meta.group.end);
         multicast_told_done.write(meta.group.at, meta.group.base);
+        multicast_done_owed.write(meta.group.at, 0);
+        multicast_last_decided.write(meta.group.at, meta.group.base);
         multicast_told_complete.write(meta.group.at, meta.group.base);
         take_list.apply(true, hdr.message, meta);
 #define MULTICAST_FORGET(i) \

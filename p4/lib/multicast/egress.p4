@@ -81,6 +81,7 @@ control MulticastCopy(
             mark_to_drop(standard_metadata);
         } else {
             hdr.message.type = meta.leader_type;
+            hdr.message.before = meta.group.done;
             hdr.message.origin = hdr.message.group;
             hdr.message.group = number;
             hdr.message.incarnation = meta.group.incarnation;

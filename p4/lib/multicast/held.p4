@@ -81,6 +81,7 @@ control MulticastRetransmit(
     bit<64> lacks;
     bit<32> received;
     bit<32> own;
+    bit<32> last;
     bit<32> lane;
     bit<40> number;
     bit<40> freed;
@@ -92,6 +93,7 @@ control MulticastRetransmit(
     bool still;
     bool uncovered;
     bool undecided;
+    bool passed;
     bool first;
 
     apply {
@@ -130,9 +132,15 @@ control MulticastRetransmit(
         multicast_base_patience.read(patience, meta.group.at);
         overdue.apply(meta.group.base + 1, moved, patience, meta, still);
         undecided = (meta.entry.destinations & ~(meta.entry.decided | own)) != 0;
+        // Leaders take STARTs in about the same order, and answer in that.
+        multicast_last_decided.read(last, meta.group.at);
+        passed = MULTICAST_NEWER(last, meta.entry.index + MULTICAST_PASSED);
+        if (undecided && passed) {
+            multicast_gap_moved.write(meta.group.at, meta.now);
+        }
         first = meta.entry.index - meta.group.base <= MULTICAST_FIRST;
         // Of an earlier leader's entries nobody tells it unasked.
-        if (((undecided && (still || meta.entry.term != meta.group.promised))
+        if (((undecided && (still || passed || meta.entry.term != meta.group.promised))
             || (still
                 && ((first && (meta.entry.destinations & ~(meta.entry.done | own)) != 0)
                     || uncovered)))

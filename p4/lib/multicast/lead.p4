@@ -166,15 +166,22 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                 next = MULTICAST_NEWER(told, next) ? next + 1 : meta.group.commit;
                 load_entry.apply(next, meta);
                 multicast_announced.write(meta.group.at, next);
-                announce.apply(false, hdr, meta);
+                if (meta.group.commit == next
+                    || !MULTICAST_BUSY(meta)
+                    || meta.entry.term != meta.group.promised
+                    || meta.entry.id == 0
+                    || meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
+                    announce.apply(false, hdr, meta);
+                }
                 meta.again = meta.group.commit != next;
             }
         }
     }
 }
 
-// Tells and frees what all receivers have, one entry a packet: DONE to other destinations, COMPLETE
-// to the sender, unless that is too far beyond the base (rules 22, 24). A packet after which there
+// Tells and frees what all receivers have, one entry a packet: DONE to other destinations, unless the
+// next one will tell it or many are under way, and COMPLETE to the sender, unless that is too far
+// beyond the base (rules 22, 24). A packet after which there
 // is more of that comes back at once. `lacks` is the final timestamp for which all that waits, 0 if
 // none is.
 control MulticastProgress(
@@ -200,7 +207,8 @@ control MulticastProgress(
     bit<32> received;
     bit<32> own;
     bit<32> next;
-    bit<32> told;
+    bit<32> owed;
+    bit<32> others;
     bool covered;
     bool goes_on;
 
@@ -209,21 +217,28 @@ control MulticastProgress(
         goes_on = false;
         own = 32w1 << (bit<8>)meta.group.at;
         all_received.apply(meta, received);
-        multicast_told_done.read(next, meta.group.at);
-        if (MULTICAST_NEWER(meta.group.base, next)) {
-            next = meta.group.base;
-        }
-        if (MULTICAST_NEWER(received, next)) {
-            load_done.apply(next + 1, meta);
+        if (MULTICAST_NEWER(received, meta.group.done)) {
+            load_done.apply(meta.group.done + 1, meta);
             covered_done.apply(meta, covered);
             if (covered) {
-                multicast_told_done.write(meta.group.at, next + 1);
+                meta.group.done = meta.group.done + 1;
+                multicast_told_done.write(meta.group.at, meta.group.done);
                 goes_on = true;
-                if (meta.entry.destinations != own) {
+                // Entries that are done together are told together, but those of more than two groups.
+                multicast_done_owed.read(owed, meta.group.at);
+                others = meta.entry.destinations & ~own;
+                owed = owed | others;
+                if (owed != 0
+                    && ((others & (others - 1)) != 0
+                        || (received == meta.group.done
+                            && (!MULTICAST_BUSY(meta) || (meta.group.done & 3) == 0)))) {
                     put_done.apply(hdr, meta);
+                    hdr.message.destinations = owed;
                     meta.to = MULTICAST_LEADERS;
                     meta.leader_type = MULTICAST_TYPE_DONE;
+                    owed = 0;
                 }
+                multicast_done_owed.write(meta.group.at, owed);
             } else {
                 lacks = meta.entry.final;
             }
@@ -254,8 +269,8 @@ control MulticastProgress(
                 }
             }
         }
-        multicast_told_done.read(told, meta.group.at);
-        if (MULTICAST_NEWER(next, meta.group.base) && MULTICAST_NEWER(told, meta.group.base)) {
+        if (MULTICAST_NEWER(next, meta.group.base)
+            && MULTICAST_NEWER(meta.group.done, meta.group.base)) {
             load_free.apply(meta.group.base + 1, meta);
             covered_free.apply(meta, covered);
             if (covered
@@ -271,7 +286,7 @@ control MulticastProgress(
             }
         }
         meta.again = goes_on
-            && (MULTICAST_NEWER(received, told)
+            && (MULTICAST_NEWER(received, meta.group.done)
                 || MULTICAST_NEWER(received, next)
                 || MULTICAST_NEWER(received, meta.group.base));
     }
@@ -305,6 +320,7 @@ control MulticastCover(
 // HINT, DECIDED, DONE and OLD of another destination's leader.
 control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastHear() hear;
+    MulticastHearDone() hear_done;
     MulticastFind() find;
     MulticastLoadEntry() load_entry;
     MulticastNote() note;
@@ -333,8 +349,12 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
         if (meta.group.leads
             && !jumps
             && (hdr.message.type != MULTICAST_TYPE_HINT || !MULTICAST_RULE_HINT)) {
+            hear_done.apply(hdr.message, meta);
             find.apply(hdr.message, meta, found, old, index);
-            if (!found) {
+            if (!found && hdr.message.type == MULTICAST_TYPE_DONE) {
+                progress.apply(hdr, meta, lacks);
+                cover.apply(lacks, hdr, meta);
+            } else if (!found) {
                 multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
             } else {
                 own = 32w1 << (bit<8>)meta.group.at;

@@ -38,13 +38,29 @@ control MulticastLoadGroup(in bit<8> group, inout multicast_metadata_t meta) {
         multicast_last_term.read(meta.group.last_term, meta.group.at);
         multicast_last_time.read(meta.group.last_time, meta.group.at);
         multicast_commit.read(meta.group.commit, meta.group.at);
+        multicast_told_done.read(meta.group.done, meta.group.at);
+        if (MULTICAST_NEWER(meta.group.base, meta.group.done)) {
+            meta.group.done = meta.group.base;
+        }
         multicast_clock.read(meta.group.clock, meta.group.at);
     }
 }
 
+// True if many entries are under way: messages about later ones tell of earlier ones too.
+#define MULTICAST_BUSY(meta) ((meta).group.end - (meta).group.commit >= MULTICAST_MANY)
+
+// Place of what is known of another group.
+#define MULTICAST_PEER_PLACE(meta, origin) ((meta).group.at * 32 + (bit<32>)(origin))
+
 // Reads the entry `index`, which the log has, with the marks of the present leader.
 control MulticastLoadEntry(in bit<32> index, inout multicast_metadata_t meta) {
     bit<32> known_in;
+    bit<32> other;
+    bit<8> peer;
+    bit<32> peer_index;
+    bit<32> peer_epoch;
+    bit<32> done;
+    bit<32> done_epoch;
 
     apply {
         meta.entry.at = MULTICAST_PLACE(meta, index);
@@ -66,6 +82,18 @@ control MulticastLoadEntry(in bit<32> index, inout multicast_metadata_t meta) {
             multicast_entry_void.read(meta.entry.voided, meta.entry.at);
             multicast_entry_final.read(meta.entry.final, meta.entry.at);
             multicast_entry_final_group.read(meta.entry.final_group, meta.entry.at);
+            other = meta.entry.destinations & ~(32w1 << (bit<8>)meta.group.at);
+            if (other != 0 && (other & (other - 1)) == 0) {
+                // The other group tells up to which index of its own log it is done.
+                multicast_entry_peer.read(peer, meta.entry.at);
+                multicast_entry_peer_index.read(peer_index, meta.entry.at);
+                multicast_entry_peer_epoch.read(peer_epoch, meta.entry.at);
+                multicast_done_to.read(done, MULTICAST_PEER_PLACE(meta, peer));
+                multicast_done_epoch.read(done_epoch, MULTICAST_PEER_PLACE(meta, peer));
+                if (done_epoch == peer_epoch && !MULTICAST_NEWER(peer_index, done)) {
+                    meta.entry.done = meta.entry.done | other;
+                }
+            }
         }
     }
 }

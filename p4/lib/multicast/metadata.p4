@@ -20,6 +20,8 @@ struct multicast_group_t {
     bit<32> base_term;
     bit<32> end;
     bit<32> commit;
+    // Up to which index its leader is done (rule 24).
+    bit<32> done;
     bit<32> last_term;
     bit<64> last_time;
     bit<64> clock;

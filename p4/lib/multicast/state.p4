@@ -16,7 +16,13 @@
 #ifndef MULTICAST_FIRST
 #define MULTICAST_FIRST 32
 #endif
-// With this many entries that are not committed, followers acknowledge each fourth one (rule 3).
+// Entries behind one of several groups with which it counts as lost that another group decided a
+// later one, and not that (rule 23).
+#ifndef MULTICAST_PASSED
+#define MULTICAST_PASSED 32
+#endif
+// With this many entries that are not committed, followers acknowledge each fourth one (rule 3), and
+// leaders send no HINT (rule 14), nor each DELIVER (rule 18) and DONE (rule 24).
 #ifndef MULTICAST_MANY
 #define MULTICAST_MANY 16
 #endif
@@ -63,12 +69,19 @@ register<bit<16>>(MULTICAST_GROUPS) multicast_list;
 register<bit<32>>(MULTICAST_GROUPS) multicast_announced;
 register<bit<32>>(MULTICAST_GROUPS) multicast_told_done;
 register<bit<32>>(MULTICAST_GROUPS) multicast_told_complete;
+// Groups that are to hear DONE; up to which index of its own log each other group is done, and the
+// epoch in which its leader said so.
+register<bit<32>>(MULTICAST_GROUPS) multicast_done_owed;
+register<bit<32>>(MULTICAST_GROUPS * 32) multicast_done_to;
+register<bit<32>>(MULTICAST_GROUPS * 32) multicast_done_epoch;
 // Up to which index each member's log matches, and each receiver has all.
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match;
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received;
 // The last entry that receivers do not hear of when it is appended, or cannot deliver without being
 // told its final timestamp (rule 18).
 register<bit<32>>(MULTICAST_GROUPS) multicast_last_told;
+// The last entry that another group decided.
+register<bit<32>>(MULTICAST_GROUPS) multicast_last_decided;
 // When someone said last that it lacks an entry and has later ones, and the entry that each lacks so.
 register<bit<48>>(MULTICAST_GROUPS) multicast_gap_moved;
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match_gap;
@@ -112,6 +125,10 @@ register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_known_in;
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_decided;
 register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_done;
 register<bit<1>>(MULTICAST_ENTRIES) multicast_entry_void;
+// The last group that told its decision: its number, its index of the message, and its epoch.
+register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_peer;
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_peer_index;
+register<bit<32>>(MULTICAST_ENTRIES) multicast_entry_peer_epoch;
 register<bit<64>>(MULTICAST_ENTRIES) multicast_entry_final;
 register<bit<8>>(MULTICAST_ENTRIES) multicast_entry_final_group;
 

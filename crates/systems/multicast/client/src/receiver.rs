@@ -62,6 +62,10 @@ pub enum Ignored {
     Evicted,
 }
 
+/// Entries behind a message to several groups with which its DELIVER counts as lost if that of another
+/// such message came: groups decide messages in about the order of their logs.
+const PASSED: i32 = 32;
+
 /// An entry that a leader told.
 #[derive(Debug, Clone, Copy)]
 struct Fact {
@@ -75,6 +79,26 @@ struct Told {
     id: MessageId,
     at: FinalTime,
     destinations: u32,
+}
+
+/// Furthest indices that came: what is lost before them is a gap.
+#[derive(Debug, Clone, Copy)]
+struct Furthest {
+    payload: u32,
+    /// Of a DELIVER.
+    told: u32,
+    /// Of the DELIVER of a message to several groups.
+    shared: u32,
+}
+
+impl Furthest {
+    fn at(position: u32) -> Furthest {
+        Furthest {
+            payload: position,
+            told: position,
+            shared: position,
+        }
+    }
 }
 
 /// A payload, and the entry with which it came.
@@ -124,8 +148,7 @@ pub struct Receiver {
     /// Last number of each lane that was taken (rule 20).
     taken: BTreeMap<(u16, u8), u64>,
     answers: bool,
-    /// Furthest index of a payload, and of a DELIVER.
-    furthest: (u32, u32),
+    furthest: Furthest,
     /// Position at which it said that it has later entries.
     gap_at: Option<u32>,
     evicted: bool,
@@ -150,7 +173,7 @@ impl Receiver {
             ready: VecDeque::new(),
             taken: BTreeMap::new(),
             answers: true,
-            furthest: (config.position, config.position),
+            furthest: Furthest::at(config.position),
             gap_at: None,
             evicted: false,
         }
@@ -166,7 +189,7 @@ impl Receiver {
             waiting: snapshot.waiting,
             ready: snapshot.ready,
             taken: snapshot.taken,
-            furthest: (snapshot.position, snapshot.position),
+            furthest: Furthest::at(snapshot.position),
             ..Receiver::new(config)
         }
     }
@@ -247,8 +270,13 @@ impl Receiver {
             let nothing = message.flags & (flag::NO_OP | flag::VOID) != 0;
             // What is void now was a message when a leader told it before: both are true, and a
             // copy is dropped by its id.
-            if ahead(message.index, self.furthest.1) > 0 {
-                self.furthest.1 = message.index;
+            if ahead(message.index, self.furthest.told) > 0 {
+                self.furthest.told = message.index;
+            }
+            if !self.is_alone(message.destinations)
+                && ahead(message.index, self.furthest.shared) > 0
+            {
+                self.furthest.shared = message.index;
             }
             self.facts.entry(message.index).or_insert(Fact {
                 timestamp: message.timestamp,
@@ -284,22 +312,36 @@ impl Receiver {
                 payload: message.payload.to_vec(),
             };
             self.payloads.insert(message.index, came);
-            if ahead(message.index, self.furthest.0) > 0 {
-                self.furthest.0 = message.index;
+            if ahead(message.index, self.furthest.payload) > 0 {
+                self.furthest.payload = message.index;
             }
         }
     }
 
     /// True if the next entry cannot be taken though later ones came: a leader sends payloads in the
-    /// order of entries, and DELIVERs of a group's own messages.
+    /// order of entries, and DELIVERs of a group's own messages. Those of messages to several groups
+    /// go out as these decide, which is about that order.
     fn has_gap(&self) -> bool {
         let next = self.position.wrapping_add(1);
-        let has_payload = self.payloads.contains_key(&next);
-        match self.fact(next) {
-            Some(fact) => fact.message.is_some() && !has_payload,
-            None if has_payload => ahead(self.furthest.1, next) > 0,
-            None => ahead(self.furthest.0, next) > 0 || ahead(self.furthest.1, next) > 0,
-        }
+        let Some(came) = self.payloads.get(&next) else {
+            return match self.fact(next) {
+                Some(fact) => fact.message.is_some(),
+                None => {
+                    ahead(self.furthest.payload, next) > 0 || ahead(self.furthest.told, next) > 0
+                }
+            };
+        };
+        let passed = if self.is_alone(came.destinations) {
+            ahead(self.furthest.told, next) > 0
+        } else {
+            ahead(self.furthest.shared, next) > PASSED
+        };
+        passed && self.fact(next).is_none()
+    }
+
+    /// True of the destinations of a message to this group alone.
+    fn is_alone(&self, destinations: u32) -> bool {
+        Some(destinations) == 1u32.checked_shl(self.config.group.into())
     }
 
     /// The entry `index`, if a leader told it, or if it came with its payload from a leader that said
@@ -312,7 +354,7 @@ impl Receiver {
         let came = self.payloads.get(&index)?;
         let (epoch, committed) = self.committed?;
         let group = self.config.group;
-        let alone = came.destinations == 1u32.checked_shl(group.into())?;
+        let alone = self.is_alone(came.destinations);
         let is_committed = came.epoch == epoch && ahead(index, committed) <= 0;
         (alone && is_committed).then_some(Fact {
             timestamp: came.timestamp,

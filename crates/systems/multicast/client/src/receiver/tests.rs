@@ -251,6 +251,57 @@ fn a_gap_is_told_once() {
 }
 
 #[test]
+fn a_message_to_several_groups_is_no_gap_until_they_decide() {
+    let mut receiver = Receiver::new(CONFIG);
+    assert_eq!(answer(&mut receiver), Some((0, 0)));
+    let shared = |index, lane| Repr {
+        destinations: 3,
+        ..entry(index, 9 + u64::from(index), lane, 20)
+    };
+    assert_eq!(
+        receiver.handle_message(&came(&shared(1, 1), 5, 0, b"a")),
+        Ok(())
+    );
+    assert_eq!(
+        receiver.handle_message(&came(&shared(2, 2), 5, 0, b"b")),
+        Ok(())
+    );
+    // The second one is decided first.
+    assert_eq!(receiver.handle_message(&shared(2, 2)), Ok(()));
+    assert_eq!(answer(&mut receiver), None);
+    assert_eq!(receiver.handle_message(&shared(1, 1)), Ok(()));
+    assert_eq!(answer(&mut receiver), Some((2, 0)));
+    // A payload that is lost is one.
+    assert_eq!(receiver.handle_message(&shared(3, 3)), Ok(()));
+    assert_eq!(answer(&mut receiver), Some((2, flag::GAP)));
+}
+
+#[test]
+fn a_message_to_several_groups_that_many_passed_is_a_gap() {
+    let mut receiver = Receiver::new(ReceiverConfig {
+        window: 64,
+        queue: 64,
+        ..CONFIG
+    });
+    assert_eq!(answer(&mut receiver), Some((0, 0)));
+    let first = Repr {
+        destinations: 3,
+        ..entry(1, 1, 0, 1)
+    };
+    assert_eq!(receiver.handle_message(&came(&first, 5, 0, b"a")), Ok(()));
+    let told = |index: u32, destinations| Repr {
+        destinations,
+        ..with_payload(&entry(index, u64::from(index), index as u8, 50), b"b")
+    };
+    // The group's own may be told long before.
+    assert_eq!(receiver.handle_message(&told(40, 1)), Ok(()));
+    assert_eq!(receiver.handle_message(&told(33, 3)), Ok(()));
+    assert_eq!(answer(&mut receiver), None);
+    assert_eq!(receiver.handle_message(&told(34, 3)), Ok(()));
+    assert_eq!(answer(&mut receiver), Some((0, flag::GAP)));
+}
+
+#[test]
 fn an_answer_tells_what_changed_or_was_repeated() {
     let mut receiver = Receiver::new(CONFIG);
     assert_eq!(received(&mut receiver), Some((0, 0)));
