@@ -209,6 +209,7 @@ control MulticastProgress(
     bit<32> next;
     bit<32> owed;
     bit<32> others;
+    bit<32> told;
     bool covered;
     bool goes_on;
 
@@ -228,16 +229,25 @@ control MulticastProgress(
                 multicast_done_owed.read(owed, meta.group.at);
                 others = meta.entry.destinations & ~own;
                 owed = owed | others;
-                if (owed != 0
-                    && ((others & (others - 1)) != 0
-                        || (received == meta.group.done
-                            && (!MULTICAST_BUSY(meta) || (meta.group.done & 3) == 0)))) {
+                told = 0;
+                if ((others & (others - 1)) != 0) {
+                    told = others;
+                } else if (received == meta.group.done
+                    && (!MULTICAST_BUSY(meta) || (meta.group.done & 3) == 0)) {
+                    told = owed;
+                }
+                if (told != 0) {
+                    if (told != others) {
+                        // Groups hear nothing of messages that do not address them (rule 16).
+                        meta.entry.id = 0;
+                        meta.entry.sender = 0;
+                    }
                     put_done.apply(hdr, meta);
-                    hdr.message.destinations = owed;
+                    hdr.message.destinations = told;
                     meta.to = MULTICAST_LEADERS;
                     meta.leader_type = MULTICAST_TYPE_DONE;
-                    owed = 0;
                 }
+                owed = owed & ~told;
                 multicast_done_owed.write(meta.group.at, owed);
             } else {
                 lacks = meta.entry.final;
