@@ -123,7 +123,7 @@ rules! {
     without_watermark: Watermark, Scenario::lossy(), ORDERS;
     without_once: Once, DUPLICATES, [INTEGRITY];
     without_queue_bound: QueueBound, Scenario::receivers(), [BOUNDS];
-    without_snapshot_behind: SnapshotBehind, Scenario::receivers(), FORKS_OR_ARRIVES;
+    without_snapshot_behind: SnapshotBehind, Scenario::mixed(), FORKS_OR_ARRIVES;
     without_state_covers: StateCovers, LISTS, STORES;
     without_parts_of_shards: PartsOfShards, Scenario::store(), STORES;
 }

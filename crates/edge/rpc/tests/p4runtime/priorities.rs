@@ -1,11 +1,9 @@
 //! Priorities of entries that a program puts in its tables, beside those of controllers.
 
-mod support;
-
+use crate::support::{World, field};
 use stateplane_rpc::proto::v1::{
     self, entity::Entity, field_match as by, field_match::FieldMatchType as Match, update::Type,
 };
-use support::{World, field};
 
 const SOURCE: &str = include_str!("programs/priorities.p4");
 

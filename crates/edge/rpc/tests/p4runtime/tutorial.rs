@@ -1,14 +1,13 @@
 //! Messages of the controller of the P4 tutorials (`mycontroller.py` and its library), message
 //! by message.
 
-mod support;
-
+use crate::support;
+use crate::support::server::Running;
+use crate::support::{SOURCE, exact, field, update};
 use prost::Message;
 use stateplane_rpc::proto::v1::{
     self, entity::Entity, field_match as by, field_match::FieldMatchType as Match, update::Type,
 };
-use support::server::Running;
-use support::{SOURCE, exact, field, update};
 
 /// `p4.tmp.P4DeviceConfig`.
 #[derive(Clone, PartialEq, Message)]

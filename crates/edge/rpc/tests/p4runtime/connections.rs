@@ -2,8 +2,9 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod support;
-
+use crate::support;
+use crate::support::server::{Running, l2};
+use crate::support::update;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use stateplane_rpc::Tls;
 use stateplane_rpc::proto::v1::p4_runtime_client::P4RuntimeClient;
@@ -11,8 +12,6 @@ use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use support::server::{Running, l2};
-use support::update;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 /// A certificate for 127.0.0.1 with its key, and its root.

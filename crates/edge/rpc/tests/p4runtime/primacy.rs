@@ -1,12 +1,10 @@
 //! Controllers that fight for primacy.
 
-mod support;
-
+use crate::support::{World, arbitration, update};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 use stateplane_rpc::{Outcome, Refusal, WriteRefusal};
-use support::{World, arbitration, update};
 use tonic::Code;
 
 const ENTRIES: u64 = 100;

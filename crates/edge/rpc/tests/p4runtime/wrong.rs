@@ -1,12 +1,10 @@
 //! Wrong requests, each with the code that the specification gives it.
 
-mod support;
-
+use crate::support::{World, exact, field, update};
 use stateplane_rpc::proto::v1::{
     self, entity::Entity, field_match as by, field_match::FieldMatchType as Match, update::Type,
 };
 use stateplane_rpc::{Outcome, WriteRefusal};
-use support::{World, exact, field, update};
 use tonic::Code;
 
 #[test]

@@ -3,8 +3,9 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-mod support;
-
+use crate::support;
+use crate::support::server::{Running, l2};
+use crate::support::{field, update};
 use prost::Message;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -14,8 +15,6 @@ use stateplane_rpc::proto::v1::{
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-use support::server::{Running, l2};
-use support::{field, update};
 use tonic::Code;
 
 fn first(status: &tonic::Status) -> Code {

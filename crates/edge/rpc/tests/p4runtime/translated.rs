@@ -1,14 +1,12 @@
 //! Types translated to strings: a controller says texts, packets carry numbers.
 
-mod support;
-
+use crate::support::{World, exact, prepare, update};
 use stateplane_rpc::proto::v1::{
     self, entity::Entity, stream_message_request::Update as Say, update::Type,
     write_request::Atomicity,
 };
 use stateplane_rpc::{PipelineAction, WriteRefusal};
 use stateplane_runtime::Engine;
-use support::{World, exact, prepare, update};
 use tonic::Code;
 
 const SOURCE: &str = include_str!("programs/translated.p4");

@@ -1,11 +1,9 @@
 //! P4Info that another compiler made: its ids are used, and what does not fit is refused.
 
-mod support;
-
+use crate::support::{SOURCE, World, exact, prepare};
 use stateplane_rpc::proto::config::P4Info;
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
 use stateplane_rpc::{Outcome, PipelineAction};
-use support::{SOURCE, World, exact, prepare};
 use tonic::Code;
 
 /// Sets the pipeline of the world's program with this P4Info.

@@ -1,12 +1,11 @@
 //! Messages that were damaged: the core answers each, and goes on.
 
-mod support;
-
+use crate::support;
+use crate::support::{World, damage, exact, update};
 use prost::Message;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
-use support::{World, damage, exact, update};
 
 /// A write, with entities of all kinds.
 fn write(world: &World) -> v1::WriteRequest {

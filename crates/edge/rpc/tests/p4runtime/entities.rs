@@ -1,13 +1,12 @@
 //! Entities of every kind, written and read back.
 
-mod support;
-
+use crate::support;
+use crate::support::{CPU_PORT, SOURCE, World, exact, field, update};
 use stateplane_rpc::proto::v1::{
     self, entity::Entity, field_match as by, field_match::FieldMatchType as Match, p4_data::Data,
     packet_replication_engine_entry as replication, table_action, update::Type,
 };
 use stateplane_rpc::{Outcome, PipelineAction, WriteRefusal};
-use support::{CPU_PORT, SOURCE, World, exact, field, update};
 use tonic::Code;
 
 /// Written entities are read, and are absent after their deletion.

@@ -1,10 +1,8 @@
 //! Direct counters and meters of default entries.
 
-mod support;
-
+use crate::support::{SOURCE, World, prepare, update};
 use stateplane_rpc::PipelineAction;
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type, write_request::Atomicity};
-use support::{SOURCE, World, prepare, update};
 use tonic::Code;
 
 /// An IPv4 packet, which no entry of `routes` and `acl` fits.

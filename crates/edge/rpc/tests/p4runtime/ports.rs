@@ -1,14 +1,12 @@
 //! Reactions to the state of ports: members of groups and of one-shot sets that watch one, and
 //! replicas with backups.
 
-mod support;
-
+use crate::support::{World, exact};
 use stateplane_rpc::proto::v1::{
     self, entity::Entity, packet_replication_engine_entry as replication, replica, table_action,
     update::Type,
 };
 use stateplane_runtime::{Engine, Runs};
-use support::{World, exact};
 use tonic::Code;
 
 /// Sets a link up or down and lets the core see it.
