@@ -4,12 +4,12 @@
 #[path = "p4runtime/support/mod.rs"]
 mod support;
 
-use support::server::{Running, l2};
-use support::update;
 use prost::Message;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use stateplane_rpc::proto::v1::{self, entity::Entity, update::Type};
+use support::server::{Running, l2};
+use support::update;
 use tonic::Code;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -108,6 +108,8 @@ struct Came {
     timestamp: u64,
     id: MessageId,
     destinations: u32,
+    /// A later entry is answered in its place.
+    later: bool,
     payload: Vec<u8>,
 }
 
@@ -309,6 +311,7 @@ impl Receiver {
                 timestamp: message.timestamp,
                 id,
                 destinations: message.destinations,
+                later: message.flags & flag::LATER != 0,
                 payload: message.payload.to_vec(),
             };
             self.payloads.insert(message.index, came);
@@ -398,6 +401,7 @@ impl Receiver {
         let Some(fact) = self.fact(next) else {
             return false;
         };
+        let mut later = false;
         if let Some(told) = fact.message {
             let lane = (told.id.session, told.id.lane);
             let last = self.taken.get(&lane).copied().unwrap_or(0);
@@ -405,6 +409,7 @@ impl Receiver {
                 // A payload that came with the index of an entry which was cut off is another's.
                 match self.payloads.remove(&next) {
                     Some(came) if came.id == told.id => {
+                        later = came.later;
                         self.taken.insert(lane, told.id.number);
                         self.waiting.insert(told.at, (told, came.payload));
                     }
@@ -416,7 +421,7 @@ impl Receiver {
         self.facts.remove(&next);
         self.position = next;
         self.timestamp = fact.timestamp;
-        self.answers = true;
+        self.answers |= !later;
         true
     }
 

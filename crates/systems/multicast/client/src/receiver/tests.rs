@@ -251,6 +251,32 @@ fn a_gap_is_told_once() {
 }
 
 #[test]
+fn an_entry_that_a_later_one_answers_for_is_not_answered() {
+    let mut receiver = Receiver::new(CONFIG);
+    assert_eq!(answer(&mut receiver), Some((0, 0)));
+    let told = |index: u32, more| {
+        let entry = entry(index, u64::from(index), index as u8, u64::from(index));
+        Repr {
+            flags: flag::PAYLOAD | more,
+            ..with_payload(&entry, b"a")
+        }
+    };
+    assert_eq!(receiver.handle_message(&told(1, flag::LATER)), Ok(()));
+    assert_eq!(delivered(&mut receiver), [1]);
+    assert_eq!(answer(&mut receiver), None);
+    // What comes again, or is said again after a while, is answered.
+    let again = receiver.handle_message(&told(1, flag::LATER));
+    assert_eq!(again, Err(Ignored::Taken(1)));
+    assert_eq!(answer(&mut receiver), Some((1, 0)));
+    assert_eq!(receiver.handle_message(&told(2, flag::LATER)), Ok(()));
+    receiver.handle_tick();
+    assert_eq!(answer(&mut receiver), Some((2, 0)));
+    assert_eq!(receiver.handle_message(&told(3, flag::LATER)), Ok(()));
+    assert_eq!(receiver.handle_message(&told(4, 0)), Ok(()));
+    assert_eq!(answer(&mut receiver), Some((4, 0)));
+}
+
+#[test]
 fn a_message_to_several_groups_is_no_gap_until_they_decide() {
     let mut receiver = Receiver::new(CONFIG);
     assert_eq!(answer(&mut receiver), Some((0, 0)));
