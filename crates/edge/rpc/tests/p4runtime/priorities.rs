@@ -5,7 +5,7 @@ use stateplane_rpc::proto::v1::{
     self, entity::Entity, field_match as by, field_match::FieldMatchType as Match, update::Type,
 };
 
-const SOURCE: &str = include_str!("programs/priorities.p4");
+const SOURCE: &str = include_str!("../programs/priorities.p4");
 
 fn priorities(world: &mut World, table: &str) -> Vec<i32> {
     let table_id = world.id(table);

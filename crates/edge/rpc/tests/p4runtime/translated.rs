@@ -9,7 +9,7 @@ use stateplane_rpc::{PipelineAction, WriteRefusal};
 use stateplane_runtime::Engine;
 use tonic::Code;
 
-const SOURCE: &str = include_str!("programs/translated.p4");
+const SOURCE: &str = include_str!("../programs/translated.p4");
 
 /// Sends what the controller calls `class` to what it calls `port`.
 fn entry(world: &World, class: &str, port: &str) -> Entity {

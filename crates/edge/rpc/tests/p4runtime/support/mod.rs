@@ -17,7 +17,7 @@ use std::sync::Arc;
 use v1::entity::Entity;
 use v1::update::Type;
 
-pub const SOURCE: &str = include_str!("../programs/control.p4");
+pub const SOURCE: &str = include_str!("../../programs/control.p4");
 pub const CPU_PORT: u16 = 510;
 
 /// A program from its text.
