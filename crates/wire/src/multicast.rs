@@ -103,7 +103,8 @@ pub mod flag {
         ESTABLISHED = 0x10,
         /// LEADING: the learner has joined (rule 12).
         JOINED = 0x20,
-        /// PROP: a follower that accepts the entry does not say so; it does of a later one (rule 3).
+        /// PROP, PAYLOAD: who takes the entry does not say so at once; a later one stands for it
+        /// (rule 3).
         LATER = 0x40,
         /// ACK, RECEIVED: later entries came than the one that is wanted (rule 23).
         GAP = 0x80,

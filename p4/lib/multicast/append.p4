@@ -107,9 +107,20 @@ control MulticastAppendNoOp(inout multicast_headers_t hdr, inout multicast_metad
     }
 }
 
+// Another group's leader says in `before` up to which index of its own log it is done (rule 24). Its
+// last word counts, also if an earlier one comes late: each was true, and a number that is kept for
+// 2 ^ 31 entries would be ahead of all that come.
+control MulticastHearDone(in multicast_t message, in multicast_metadata_t meta) {
+    apply {
+        multicast_done_to.write(MULTICAST_PEER_PLACE(meta, message.origin), message.before);
+        multicast_done_epoch.write(MULTICAST_PEER_PLACE(meta, message.origin), message.epoch);
+    }
+}
+
 // Notes that the group in `origin` decided, or is done, or knows the message as over.
 control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
     MulticastStoreMarks() store_marks;
+    MulticastHearDone() hear_done;
     bit<32> origin;
     bit<32> last;
 
@@ -128,6 +139,7 @@ control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
             if (MULTICAST_NEWER(meta.entry.index, last)) {
                 multicast_last_decided.write(meta.group.at, meta.entry.index);
             }
+            hear_done.apply(message, meta);
             multicast_entry_peer.write(meta.entry.at, message.origin);
             multicast_entry_peer_index.write(meta.entry.at, message.index);
             multicast_entry_peer_epoch.write(meta.entry.at, message.epoch);
@@ -139,23 +151,6 @@ control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
             }
         }
         store_marks.apply(meta);
-    }
-}
-
-// Another group's leader says in `before` up to which index of its own log it is done (rule 24).
-control MulticastHearDone(in multicast_t message, in multicast_metadata_t meta) {
-    bit<32> done;
-    bit<32> epoch;
-
-    apply {
-        multicast_done_to.read(done, MULTICAST_PEER_PLACE(meta, message.origin));
-        multicast_done_epoch.read(epoch, MULTICAST_PEER_PLACE(meta, message.origin));
-        if (epoch == 0
-            || MULTICAST_NEWER(message.epoch, epoch)
-            || (message.epoch == epoch && MULTICAST_NEWER(message.before, done))) {
-            multicast_done_to.write(MULTICAST_PEER_PLACE(meta, message.origin), message.before);
-            multicast_done_epoch.write(MULTICAST_PEER_PLACE(meta, message.origin), message.epoch);
-        }
     }
 }
 

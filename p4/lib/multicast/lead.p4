@@ -359,9 +359,9 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
         if (meta.group.leads
             && !jumps
             && (hdr.message.type != MULTICAST_TYPE_HINT || !MULTICAST_RULE_HINT)) {
-            hear_done.apply(hdr.message, meta);
             find.apply(hdr.message, meta, found, old, index);
             if (!found && hdr.message.type == MULTICAST_TYPE_DONE) {
+                hear_done.apply(hdr.message, meta);
                 progress.apply(hdr, meta, lacks);
                 cover.apply(lacks, hdr, meta);
             } else if (!found) {

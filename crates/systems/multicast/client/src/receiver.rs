@@ -161,6 +161,13 @@ fn ahead(index: u32, position: u32) -> i32 {
     index.wrapping_sub(position).cast_signed()
 }
 
+/// Moves an index on, and not back.
+fn move_on(furthest: &mut u32, index: u32) {
+    if ahead(index, *furthest) > 0 {
+        *furthest = index;
+    }
+}
+
 impl Receiver {
     /// A receiver that has nothing but its position.
     pub fn new(config: ReceiverConfig) -> Receiver {
@@ -272,13 +279,9 @@ impl Receiver {
             let nothing = message.flags & (flag::NO_OP | flag::VOID) != 0;
             // What is void now was a message when a leader told it before: both are true, and a
             // copy is dropped by its id.
-            if ahead(message.index, self.furthest.told) > 0 {
-                self.furthest.told = message.index;
-            }
-            if !self.is_alone(message.destinations)
-                && ahead(message.index, self.furthest.shared) > 0
-            {
-                self.furthest.shared = message.index;
+            move_on(&mut self.furthest.told, message.index);
+            if !self.is_alone(message.destinations) {
+                move_on(&mut self.furthest.shared, message.index);
             }
             self.facts.entry(message.index).or_insert(Fact {
                 timestamp: message.timestamp,
@@ -293,9 +296,7 @@ impl Receiver {
         let said = (message.epoch, message.commit);
         match &mut self.committed {
             Some((epoch, index)) if *epoch == message.epoch => {
-                if ahead(message.commit, *index) > 0 {
-                    *index = message.commit;
-                }
+                move_on(index, message.commit);
             }
             Some((epoch, _)) if ahead(message.epoch, *epoch) < 0 => {}
             committed => *committed = Some(said),
@@ -315,9 +316,7 @@ impl Receiver {
                 payload: message.payload.to_vec(),
             };
             self.payloads.insert(message.index, came);
-            if ahead(message.index, self.furthest.payload) > 0 {
-                self.furthest.payload = message.index;
-            }
+            move_on(&mut self.furthest.payload, message.index);
         }
     }
 

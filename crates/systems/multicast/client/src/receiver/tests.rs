@@ -264,7 +264,7 @@ fn an_entry_that_a_later_one_answers_for_is_not_answered() {
     assert_eq!(receiver.handle_message(&told(1, flag::LATER)), Ok(()));
     assert_eq!(delivered(&mut receiver), [1]);
     assert_eq!(answer(&mut receiver), None);
-    // What comes again, or is said again after a while, is answered.
+    // An entry that comes again is answered, and a tick answers for all that are taken.
     let again = receiver.handle_message(&told(1, flag::LATER));
     assert_eq!(again, Err(Ignored::Taken(1)));
     assert_eq!(answer(&mut receiver), Some((1, 0)));
