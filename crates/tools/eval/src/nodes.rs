@@ -105,8 +105,10 @@ impl Client {
     /// `EV005` if it has ended.
     pub fn answer<A: DeserializeOwned>(&mut self) -> Result<A, EvalError> {
         let line = self.line();
+        // A client that fails says why in place of its answer.
+        let reason = if line.is_empty() { "it ended" } else { &line };
         let answer = serde_json::from_str(&line);
-        answer.map_err(|_| self.nothing("it ended"))
+        answer.map_err(|_| self.nothing(reason))
     }
 
     /// Gives it something to do, and waits for the answer.

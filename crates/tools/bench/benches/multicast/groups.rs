@@ -127,6 +127,8 @@ pub struct Groups {
     nodes: Vec<Node>,
     receivers: Vec<Vec<Receiver>>,
     heard: usize,
+    /// It is a receiver's turn to say RECEIVED.
+    owes: Vec<Vec<bool>>,
     inboxes: Vec<Inbox>,
     lanes: Vec<Lane>,
     free: VecDeque<usize>,
@@ -172,6 +174,7 @@ impl Groups {
                 .collect(),
             receivers,
             heard: 0,
+            owes: vec![vec![false; of.receivers]; of.groups],
             inboxes: (0..of.groups).map(|_| Inbox::default()).collect(),
             lanes: vec![Lane::default(); lanes],
             free: (0..lanes).collect(),
@@ -378,12 +381,16 @@ impl Groups {
                 taken += u64::from(number == 0);
             }
             self.delivered += taken;
-            if message.message_type != MessageType::Deliver {
-                continue;
+            if message.message_type == MessageType::Deliver {
+                self.heard += usize::from(number == 0);
+                let turn = self.heard % self.of.receivers == number;
+                self.owes[group][number] |= turn || self.answers == Answers::Each;
             }
-            self.heard += usize::from(number == 0);
-            let turn = self.answers == Answers::Each || self.heard % self.of.receivers == number;
-            if turn && let Some(received) = receiver.poll_transmit() {
+            // A receiver whose entry bears LATER answers with a later one.
+            if self.owes[group][number]
+                && let Some(received) = receiver.poll_transmit()
+            {
+                self.owes[group][number] = false;
                 let from = SocketAddrV4::new(receiver_address(group, number), PORT);
                 let to = SocketAddrV4::new(member_address(group, 0), PORT);
                 let bytes = received.to_vec().expect("a message has bytes");

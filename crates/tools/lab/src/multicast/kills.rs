@@ -76,14 +76,42 @@ pub struct Kill {
 }
 
 /// Pauses of the groups to which a kill meant one thing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Gaps {
-    /// Groups, once for each kill.
-    pub kills: usize,
-    /// Longest time in ms between two deliveries of a receiver.
-    pub longest_ms: f64,
+    /// Longest time in ms between two deliveries of a receiver, for each kill and group, in ascending
+    /// order.
+    pub gaps_ms: Vec<f64>,
     /// Longest time in ms that is promised.
     pub bound_ms: u64,
+}
+
+impl Gaps {
+    fn add(&mut self, gap_ms: f64) {
+        let at = self.gaps_ms.partition_point(|it| *it <= gap_ms);
+        self.gaps_ms.insert(at, gap_ms);
+    }
+
+    /// Groups, once for each kill.
+    pub fn kills(&self) -> usize {
+        self.gaps_ms.len()
+    }
+
+    /// The upper one of the two in the middle, if there are two; 0 without a kill.
+    pub fn median_ms(&self) -> f64 {
+        let middle = self.gaps_ms.get(self.kills() / 2);
+        middle.copied().unwrap_or_default()
+    }
+
+    /// The longest; 0 without a kill.
+    pub fn longest_ms(&self) -> f64 {
+        self.gaps_ms.last().copied().unwrap_or_default()
+    }
+
+    /// Those that are within what is promised.
+    pub fn within(&self) -> usize {
+        let bound = self.bound_ms as f64;
+        self.gaps_ms.partition_point(|gap| *gap <= bound)
+    }
 }
 
 /// Report of the kills.
@@ -100,8 +128,8 @@ pub struct KillsReport {
     pub kills: Vec<Kill>,
     /// All of them, by what they meant to groups.
     pub roles: BTreeMap<Role, Gaps>,
-    /// Longest time in ms between two deliveries of a receiver without a fault: the limit.
-    pub quiet_ms: f64,
+    /// Pauses without a fault, in the seconds before the kills: the limit.
+    pub quiet: Gaps,
     /// Objections of the checkers.
     pub violations: Vec<String>,
 }
@@ -109,8 +137,8 @@ pub struct KillsReport {
 impl KillsReport {
     /// True if no checker objected and no deliveries paused longer than is promised.
     pub fn met(&self) -> bool {
-        let within = |gaps: &Gaps| gaps.longest_ms <= gaps.bound_ms as f64;
-        self.violations.is_empty() && self.roles.values().all(within)
+        let all_within = |gaps: &Gaps| gaps.within() == gaps.kills();
+        self.violations.is_empty() && self.roles.values().all(all_within)
     }
 }
 
@@ -119,15 +147,23 @@ impl fmt::Display for KillsReport {
         let (seed, kills) = (self.seed, self.kills.len());
         writeln!(f, "multicast, seed {seed}: {kills} leaders killed")?;
         write!(f, "{}", self.counts)?;
-        writeln!(f, "  group       kills  longest pause ms  promised ms")?;
+        writeln!(
+            f,
+            "  group       kills  median pause ms  longest ms  promised ms  within"
+        )?;
         for (role, gaps) in &self.roles {
             writeln!(
                 f,
-                "  {role:10} {:6} {:17.1} {:12}",
-                gaps.kills, gaps.longest_ms, gaps.bound_ms
+                "  {role:10} {:6} {:16.1} {:11.1} {:12} {:7}",
+                gaps.kills(),
+                gaps.median_ms(),
+                gaps.longest_ms(),
+                gaps.bound_ms,
+                gaps.within()
             )?;
         }
-        writeln!(f, "  no fault   {kills:6} {:17.1}", self.quiet_ms)?;
+        let (median, longest) = (self.quiet.median_ms(), self.quiet.longest_ms());
+        writeln!(f, "  no fault   {kills:6} {median:16.1} {longest:11.1}")?;
         for violation in &self.violations {
             writeln!(f, "  VIOLATION   {violation}")?;
         }
@@ -176,7 +212,7 @@ pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
         detection_ms: DETECTION_MS,
         kills: Vec::new(),
         roles: BTreeMap::new(),
-        quiet_ms: 0.0,
+        quiet: Gaps::default(),
         violations: report::violations(&history),
     };
     let deliveries = Deliveries::of(&history);
@@ -253,13 +289,12 @@ impl KillsReport {
         let during = gaps(kill.from, kill.until);
         let before = gaps(kill.quiet, kill.from);
         let quiet_ms = before.into_iter().fold(0.0, f64::max);
-        self.quiet_ms = self.quiet_ms.max(quiet_ms);
+        self.quiet.add(quiet_ms);
         for (group, gap) in groups.zip(&during) {
             let role = Role::of(group, &kill.led, several);
             let all = self.roles.entry(role).or_default();
             all.bound_ms = role.bound_ms();
-            all.kills += 1;
-            all.longest_ms = all.longest_ms.max(*gap);
+            all.add(*gap);
         }
         self.kills.push(Kill {
             switch: kill.switch.clone(),
@@ -320,7 +355,7 @@ mod tests {
             detection_ms: DETECTION_MS,
             kills: Vec::new(),
             roles: BTreeMap::new(),
-            quiet_ms: 0.0,
+            quiet: Gaps::default(),
             violations: Vec::new(),
         };
         let of = deliveries(&[
@@ -328,8 +363,10 @@ mod tests {
             (1, 2, &[8_000, 100_000, 199_500, 201_000]),
         ]);
         report.add(&kill, &of, 300);
-        assert_eq!(report.roles[&Role::Led].longest_ms, 99.5);
-        assert_eq!(report.roles[&Role::Shares].longest_ms, 187.0);
+        assert_eq!(report.roles[&Role::Led].longest_ms(), 99.5);
+        assert_eq!(report.roles[&Role::Shares].longest_ms(), 187.0);
+        assert_eq!(report.roles[&Role::Led].within(), 1);
+        assert_eq!(report.roles[&Role::Shares].within(), 0);
         assert!(!report.met());
         assert!(report.to_string().contains("NOT kept"));
         report.roles.remove(&Role::Shares);
@@ -337,5 +374,24 @@ mod tests {
         report.add(&kill, &of, 0);
         assert_eq!(report.roles[&Role::Apart].bound_ms, APART_MS);
         assert!(!report.met());
+    }
+    #[test]
+    fn of_pauses_the_median_the_longest_and_those_within_are_told() {
+        let mut gaps = Gaps {
+            bound_ms: 100,
+            ..Gaps::default()
+        };
+        assert_eq!(
+            (gaps.kills(), gaps.median_ms(), gaps.longest_ms()),
+            (0, 0.0, 0.0)
+        );
+        for gap in [120.0, 40.0, 100.0, 60.0] {
+            gaps.add(gap);
+        }
+        assert_eq!(
+            (gaps.kills(), gaps.median_ms(), gaps.longest_ms()),
+            (4, 100.0, 120.0)
+        );
+        assert_eq!(gaps.within(), 3);
     }
 }
