@@ -156,12 +156,22 @@ macro_rules! applications {
 }
 
 applications! {
+    affine_balancer "affine-balancer"
     coordination "coordination"
     count_min "count-min"
     counter "counter"
+    dns_amplification "dns-amplification"
+    dns_malicious_domain "dns-malicious-domain"
+    dns_ttl_change "dns-ttl-change"
+    dns_tunnel "dns-tunnel"
     elastic_sketch "elastic-sketch"
+    elephant_flows "elephant-flows"
     firewall "firewall"
     flow_radar "flow-radar"
+    flow_sampling "flow-sampling"
+    flowbits "flowbits"
+    flowlet_switching "flowlet-switching"
+    ftp_monitor "ftp-monitor"
     hashpipe "hashpipe"
     heavy_hitter "heavy-hitter"
     key_value "key-value"

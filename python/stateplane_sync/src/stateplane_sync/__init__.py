@@ -226,8 +226,8 @@ class Engine:
         add: bool = False,
         id: Optional[uuid.UUID] = None,
     ) -> int:
-        """Sets locations, or adds to them; gives the number of messages that it took, 1 if all changed
-        at once. With an id the change is made once, however often it is asked for."""
+        """Sets locations, all at once, or adds to them; gives the number of pieces in which they changed,
+        1 if all did at once. With an id the change is made once, however often it is asked for."""
         request = view_pb2.WriteValuesRequest(
             group=group,
             locations=_packed_locations(list(values.keys())),
@@ -260,7 +260,7 @@ class Engine:
         return self._call(self._stub.WriteValue, request).done
 
     def write_all(self, group: str, values, *, id: Optional[uuid.UUID] = None) -> None:
-        """WRITE_ALL_VALUES: a value for each location, written in pieces."""
+        """WRITE_ALL_VALUES: a value for each location, all of them at once."""
         request = view_pb2.WriteAllValuesRequest(
             group=group,
             values=_packed_values(values),

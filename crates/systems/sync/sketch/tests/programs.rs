@@ -1,6 +1,7 @@
 //! The programs of `apps` do to their registers what [`Sketch::update`] does: on captures, and on
 //! drawn packets where there are none, on both engines.
 
+mod replays;
 mod support;
 
 use stateplane_compile::shipped;
@@ -8,7 +9,7 @@ use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Native;
 use stateplane_runtime::{Engine, TargetState};
-use stateplane_sketch::{Family, Key, Pairs, Shape, Sketch};
+use stateplane_sketch::{Family, Hash, Key, Pairs, Shape, Sketch};
 use stateplane_switch::{Switch, SwitchConfig};
 use support::{Packet, SEED, capture, datagrams, drawn, parse};
 
@@ -211,5 +212,49 @@ fn the_seed_is_a_macro() {
         let sources = packets.iter().map(|(_, packet)| packet.source());
         let sketch = counted(Shape::of(Family::SketchLearn, 77, 32, 4, 0), sources);
         registers(&sketch, &["levels"])
+    });
+}
+
+#[test]
+fn elephant_flows() {
+    let macros = [("ELEPHANT_COLUMN_BITS", "8")];
+    compare(
+        "apps/elephant-flows/elephant_flows.p4",
+        &macros,
+        |packets| {
+            let mut bytes = vec![0; 4 * 256 + 1];
+            for (frame, packet) in packets {
+                let length = u64::from(u16::from_be_bytes([frame[16], frame[17]]));
+                for row in 0..4 {
+                    let column = Hash::new(SEED, row).column(packet.flow().0, 8);
+                    bytes[256 * row as usize + column] += length;
+                }
+                bytes[4 * 256] += length;
+            }
+            vec![("bytes", bytes)]
+        },
+    );
+}
+
+#[test]
+fn flow_sampling() {
+    let macros = [("SAMPLING_BITS", "8")];
+    compare("apps/flow-sampling/flow_sampling.p4", &macros, |packets| {
+        let (mut sizes, mut samples, mut gaps) = (vec![0; 256], vec![0; 256], vec![0; 256]);
+        for (_, packet) in packets {
+            let place = Hash::new(SEED, 0).column(packet.flow().0, 8);
+            sizes[place] += 1;
+            gaps[place] += 1;
+            let every = match sizes[place] {
+                0..100 => 5,
+                100..1000 => 50,
+                _ => 500,
+            };
+            if gaps[place] == every {
+                samples[place] += 1;
+                gaps[place] = 0;
+            }
+        }
+        vec![("sizes", sizes), ("samples", samples), ("gaps", gaps)]
     });
 }
