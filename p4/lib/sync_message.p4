@@ -18,7 +18,7 @@
 #include "sync/frozen.p4"
 
 const bit<16> SYNC_UDP_PORT = 4798;
-const bit<8> SYNC_VERSION = 2;
+const bit<8> SYNC_VERSION = 3;
 
 // Bytes of the message without its values, of a value, and of a frozen value.
 const bit<16> SYNC_MESSAGE_BYTES = 128;
@@ -31,12 +31,14 @@ const bit<8> SYNC_TYPE_REPAIR = 0x03;
 const bit<8> SYNC_TYPE_WRITE = 0x04;
 const bit<8> SYNC_TYPE_CUT = 0x05;
 const bit<8> SYNC_TYPE_FETCH = 0x06;
+const bit<8> SYNC_TYPE_STAGE = 0x07;
 const bit<8> SYNC_TYPE_STARTED = 0x81;
 const bit<8> SYNC_TYPE_UPDATE = 0x82;
 const bit<8> SYNC_TYPE_REPAIRED = 0x83;
 const bit<8> SYNC_TYPE_WRITTEN = 0x84;
 const bit<8> SYNC_TYPE_CUT_MADE = 0x85;
 const bit<8> SYNC_TYPE_FETCHED = 0x86;
+const bit<8> SYNC_TYPE_STAGED = 0x87;
 const bit<8> SYNC_TYPE_REFUSED = 0x8f;
 
 const bit<8> SYNC_OPERATION_SET = 1;
@@ -55,10 +57,12 @@ const bit<8> SYNC_OUTCOME_OTHER_EPOCH = 0x87;
 const bit<8> SYNC_OUTCOME_NOT_HELD = 0x88;
 const bit<8> SYNC_OUTCOME_MALFORMED = 0x89;
 const bit<8> SYNC_OUTCOME_UNKNOWN_GROUP = 0x8a;
+const bit<8> SYNC_OUTCOME_NOT_STAGED = 0x8b;
 
 const bit<8> SYNC_CUT_NONE = 0;
 const bit<8> SYNC_CUT_CARRIED = 1;
 const bit<8> SYNC_CUT_FILLED = 2;
+const bit<8> SYNC_CUT_STAGED = 3;
 
 header sync_t {
     bit<8> version;

@@ -15,7 +15,7 @@ use crate::{Error, Header};
 pub const PORT: u16 = 4798;
 
 /// The version of the message format, the value of [`field::VERSION`].
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Most values of a message.
 pub const MAX_VALUES: usize = 32;
@@ -49,7 +49,7 @@ header! {
     view Packet;
     may_not_fit Sync;
     fields {
-        VERSION      8 (version: u8)       => "2";
+        VERSION      8 (version: u8)       => "3";
         TYPE         8 (type_number: u8)   => "type of message, see below";
         OUTCOME      8  outcome: u8        =>
             "WRITTEN: what became of the write; REFUSED: why";
@@ -74,7 +74,7 @@ header! {
         POSITION    64  position: u64      =>
             "place in the ring of the first value; STARTED: where the view begins; POLL: the first \
              that the engine lacks; REPAIR, REPAIRED: the first of those asked for; FETCH, FETCHED: \
-             the first location (rules 8, 9, 16)";
+             the first location; STAGE, STAGED: number of the piece, from 0 (rules 8, 9, 16, 19)";
         BEFORE      64  before: u64        =>
             "sum of the distances of all values sent before this message (rule 4)";
         AFTER       64  after: u64         => "the same, with this message";
@@ -90,10 +90,11 @@ header! {
             "number of cuts; CUT: of the one that is made; POLL: number of windows that the \
              engine has kept or waived (rules 15, 18)";
         NUMBER      64  number: u64        =>
-            "WRITE, WRITTEN: number of the write within its term, from 1 (rule 21)";
+            "WRITE, WRITTEN: number of the write within its term, from 1; STAGE, STAGED, CUT of kind \
+             STAGED: number of the staging within its term, from 1 (rules 19, 21)";
         OPERAND     64  operand: u64       =>
-            "CUT: the value that fills all locations; from a switch: that of the last cut; WRITE: \
-             the value that SET_IF_EQUAL expects";
+            "CUT: the value that fills all locations, or how many are staged; from a switch: that of \
+             the last cut; WRITE: the value that SET_IF_EQUAL expects";
         TIME        48  time: u64          => "clock of the switch in µs";
         FETCH       16  fetch: u16         =>
             "from a switch: frozen values of a FETCHED at most; to a switch: 0 (rule 16)";
@@ -133,6 +134,8 @@ numbers! {
         Cut = 0x05,
         /// The frozen values of `count` locations from index `position` on (rule 16).
         Fetch = 0x06,
+        /// Values that a cut will give to their locations (rule 19).
+        Stage = 0x07,
         /// Begin of the view: stamp and ring position.
         Started = 0x81,
         /// Values, or none: a mark.
@@ -145,6 +148,8 @@ numbers! {
         CutMade = 0x85,
         /// Frozen values.
         Fetched = 0x86,
+        /// The values are staged.
+        Staged = 0x87,
         /// The message changed nothing.
         Refused = 0x8f,
     }
@@ -189,6 +194,8 @@ numbers! {
         Malformed = 0x89,
         /// The group does not exist.
         UnknownGroup = 0x8a,
+        /// Not all locations of the cut are staged (rule 19).
+        NotStaged = 0x8b,
     }
 }
 
@@ -208,6 +215,8 @@ numbers! {
         Carried = 1,
         /// All have the value `operand`: a reset.
         Filled = 2,
+        /// Those that are staged have the values staged for them, the others keep theirs: a write.
+        Staged = 3,
     }
 }
 

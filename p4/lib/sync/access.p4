@@ -37,6 +37,7 @@ bit<64> sync_cross(in bit<16> group, in bit<32> index, in bit<64> held, in sync_
     bit<1> crossed;
     bit<8> kind;
     bit<64> fill;
+    bit<64> staged;
     sync_epoch.read(epoch, (bit<32>)group);
     sync_crossed.read(crossed, place);
     bool crosses = crossed != epoch[0:0] && index < shape.size && SYNC_RULE_CROSS;
@@ -44,7 +45,10 @@ bit<64> sync_cross(in bit<16> group, in bit<32> index, in bit<64> held, in sync_
     sync_frozen.write(crosses ? place : SYNC_LOCATIONS - 1, held);
     sync_kind.read(kind, (bit<32>)group);
     sync_fill.read(fill, (bit<32>)group);
-    bool fills = crosses && kind == SYNC_CUT_FILLED;
+    sync_staged.read(staged, place);
+    bool is_staged = kind == SYNC_CUT_STAGED && sync_is_staged(group, place);
+    bool fills = crosses && (kind == SYNC_CUT_FILLED || is_staged);
+    fill = is_staged ? staged : fill;
     sync_sent.write(fills ? place : SYNC_LOCATIONS - 1, fill);
     return fills ? fill : held;
 }

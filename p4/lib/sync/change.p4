@@ -29,7 +29,17 @@ bit<64> sync_distance(in sync_shape_t shape, in bit<64> present, in bit<64> sent
     return distance > SYNC_UNBOUNDED ? SYNC_UNBOUNDED : distance;
 }
 
-// Has a location cross the last cut, if it did not yet: freezes what it held, and fills it.
+// True if the last cut, which was a staged one, gives the location at `place` a value.
+bool sync_is_staged(in bit<16> group, in bit<32> place) {
+    bit<64> tag;
+    bit<64> cut;
+    sync_staged_tag.read(tag, place);
+    sync_cut_tag.read(cut, (bit<32>)group);
+    return tag == cut;
+}
+
+// Has a location cross the last cut, if it did not yet: freezes what it held, and fills it or gives
+// it what was staged for it.
 control SyncSettle(in bit<16> group, in bit<32> index, in sync_shape_t shape) {
     SyncAccess() freeze;
     SyncAccess() fill;
@@ -48,8 +58,12 @@ control SyncSettle(in bit<16> group, in bit<32> index, in sync_shape_t shape) {
             sync_frozen.write(shape.base + index, value);
             sync_crossed.write(shape.base + index, epoch[0:0]);
             sync_kind.read(kind, (bit<32>)group);
-            if (kind == SYNC_CUT_FILLED) {
+            if (kind == SYNC_CUT_FILLED
+                || (kind == SYNC_CUT_STAGED && sync_is_staged(group, shape.base + index))) {
                 sync_fill.read(value, (bit<32>)group);
+                if (kind == SYNC_CUT_STAGED) {
+                    sync_staged.read(value, shape.base + index);
+                }
                 fill.apply(group, index, true, value);
                 sync_sent.write(shape.base + index, value);
             }

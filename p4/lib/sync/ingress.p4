@@ -27,7 +27,7 @@ control SyncTakeMessage(inout sync_headers_t hdr, inout sync_metadata_t meta) {
             sync_events.count(SYNC_EVENT_BAD_MESSAGE);
         } else if (hdr.ipv4.destination != meta.own_address) {
             sync_events.count(SYNC_EVENT_OTHER_ADDRESS);
-        } else if (hdr.message.type > SYNC_TYPE_FETCH) {
+        } else if (hdr.message.type > SYNC_TYPE_STAGE) {
             sync_events.count(SYNC_EVENT_UNKNOWN_TYPE);
         } else {
             if (meta.group >= SYNC_GROUPS) {

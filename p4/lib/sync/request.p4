@@ -1,4 +1,5 @@
-// Requests of an engine about a group: to begin, polls, repairs, writes, cuts, frozen values.
+// Requests of an engine about a group: to begin, polls, repairs, writes, staged values, cuts, frozen
+// values.
 
 #ifndef STATEPLANE_SYNC_REQUEST_P4
 #define STATEPLANE_SYNC_REQUEST_P4
@@ -38,6 +39,10 @@ control SyncHandleStart(inout sync_headers_t hdr, inout sync_metadata_t meta) {
                 if (hdr.message.term != term) {
                     sync_term.write(meta.at, hdr.message.term);
                     sync_write_number.write(meta.at, 0);
+                    if (SYNC_RULE_STAGED_APART) {
+                        sync_staging.write(meta.at, 0);
+                        sync_staging_count.write(meta.at, 0);
+                    }
                 }
                 sync_head.read(other, meta.at);
                 sync_started_position.write(meta.at, other);
@@ -282,6 +287,73 @@ control SyncHandleWrite(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     }
 }
 
+// Keeps a value for a location until the cut that gives it to it (rule 19).
+control SyncStageOne(
+    in sync_metadata_t meta,
+    in bit<64> staging_tag,
+    inout bit<32> count,
+    in sync_value_t staged
+) {
+    SyncSettle() settle;
+    bit<64> tag;
+
+    apply {
+        if (staged.isValid()) {
+            if (SYNC_RULE_STAGED_SETTLED) {
+                settle.apply(meta.group, staged.index, meta.shape);
+            }
+            sync_staged_tag.read(tag, meta.shape.base + staged.index);
+            if (tag != staging_tag) {
+                count = count + 1;
+            }
+            sync_staged_tag.write(meta.shape.base + staged.index, staging_tag);
+            sync_staged.write(meta.shape.base + staged.index, staged.value & meta.shape.mask);
+        }
+    }
+}
+
+// Values of a write that takes effect with a cut (rule 19). A staging with a higher number begins
+// anew.
+control SyncHandleStage(inout sync_headers_t hdr, inout sync_metadata_t meta) {
+#define SYNC_STAGER(i) SyncStageOne() stage_##i;
+    SYNC_EACH(SYNC_STAGER)
+    SyncDescribe() describe;
+    SyncAnswer() answer;
+    SyncRefuse() refuse;
+    bit<64> staging;
+    bit<64> tag;
+    bit<32> count;
+    bool good;
+
+    apply {
+        good = hdr.message.count != 0 && hdr.message.number != 0;
+        SYNC_EACH(SYNC_CHECK_INDEX)
+        sync_staging.read(staging, meta.at);
+        if (!good) {
+            refuse.apply(SYNC_OUTCOME_MALFORMED, hdr, meta);
+        } else if (hdr.message.number < staging) {
+            refuse.apply(SYNC_OUTCOME_OUT_OF_ORDER, hdr, meta);
+        } else {
+            sync_events.count(SYNC_EVENT_STAGED);
+            sync_staging_tag.read(tag, meta.at);
+            sync_staging_count.read(count, meta.at);
+            if (hdr.message.number != staging) {
+                tag = tag + 1;
+                count = 0;
+                sync_staging.write(meta.at, hdr.message.number);
+                sync_staging_tag.write(meta.at, tag);
+            }
+#define SYNC_STAGE(i) stage_##i.apply(meta, tag, count, hdr.values[i]);
+            SYNC_EACH(SYNC_STAGE)
+            sync_staging_count.write(meta.at, count);
+            describe.apply(hdr, meta);
+            hdr.message.type = SYNC_TYPE_STAGED;
+            hdr.message.outcome = SYNC_OUTCOME_DONE;
+            answer.apply(hdr, meta);
+        }
+    }
+}
+
 // All locations at once, each when it is next met (rules 15, 18).
 control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     SyncDropValues() drop_values;
@@ -291,13 +363,17 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     bit<32> epoch;
     bit<32> unsettled;
     bit<32> kept;
+    bit<32> staged;
+    bit<64> staging;
     bit<64> value;
 
     apply {
         sync_epoch.read(epoch, meta.at);
         sync_unsettled.read(unsettled, meta.at);
         sync_kept.read(kept, meta.at);
-        if (hdr.message.kind != SYNC_CUT_CARRIED && hdr.message.kind != SYNC_CUT_FILLED) {
+        sync_staging.read(staging, meta.at);
+        sync_staging_count.read(staged, meta.at);
+        if (hdr.message.kind < SYNC_CUT_CARRIED || hdr.message.kind > SYNC_CUT_STAGED) {
             refuse.apply(SYNC_OUTCOME_MALFORMED, hdr, meta);
         } else if (hdr.message.epoch != epoch
             && hdr.message.epoch != epoch + 1
@@ -311,6 +387,12 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
             && kept != epoch
             && SYNC_RULE_KEPT) {
             refuse.apply(SYNC_OUTCOME_NOT_KEPT, hdr, meta);
+        } else if (hdr.message.kind == SYNC_CUT_STAGED
+            && (hdr.message.epoch != epoch || !SYNC_RULE_CUT_NUMBER)
+            && (hdr.message.number == 0
+                || hdr.message.number != staging
+                || hdr.message.operand != (bit<64>)staged)) {
+            refuse.apply(SYNC_OUTCOME_NOT_STAGED, hdr, meta);
         } else {
             if (hdr.message.epoch != epoch || !SYNC_RULE_CUT_NUMBER) {
                 sync_events.count(SYNC_EVENT_CUT);
@@ -318,6 +400,10 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
                 sync_kind.write(meta.at, hdr.message.kind);
                 sync_fill.write(meta.at, hdr.message.operand & meta.shape.mask);
                 sync_cut_term.write(meta.at, hdr.message.term);
+                if (hdr.message.kind == SYNC_CUT_STAGED) {
+                    sync_staging_tag.read(value, meta.at);
+                    sync_cut_tag.write(meta.at, value);
+                }
                 sync_unsettled.write(meta.at, meta.shape.size);
             } else {
                 sync_events.count(SYNC_EVENT_REPEATED);
@@ -408,6 +494,7 @@ control SyncHandleRequest(inout sync_headers_t hdr, inout sync_metadata_t meta) 
     SyncHandleWrite() handle_write;
     SyncHandleCut() handle_cut;
     SyncHandleFetch() handle_fetch;
+    SyncHandleStage() handle_stage;
     SyncRefuse() refuse;
     bit<32> incarnation;
     bit<64> term;
@@ -437,6 +524,8 @@ control SyncHandleRequest(inout sync_headers_t hdr, inout sync_metadata_t meta) 
             handle_cut.apply(hdr, meta);
         } else if (hdr.message.type == SYNC_TYPE_FETCH) {
             handle_fetch.apply(hdr, meta);
+        } else if (hdr.message.type == SYNC_TYPE_STAGE) {
+            handle_stage.apply(hdr, meta);
         } else {
             sync_events.count(SYNC_EVENT_UNKNOWN_TYPE);
         }

@@ -130,6 +130,20 @@ const bool SYNC_RULE_CUT_NUMBER = false;
 const bool SYNC_RULE_CUT_NUMBER = true;
 #endif
 
+// A location crosses the last cut before another value is staged for it (rule 19).
+#ifdef SYNC_FAULT_STAGED_SETTLED
+const bool SYNC_RULE_STAGED_SETTLED = false;
+#else
+const bool SYNC_RULE_STAGED_SETTLED = true;
+#endif
+
+// An engine's staging has no values of those before (rules 19, 20).
+#ifdef SYNC_FAULT_STAGED_APART
+const bool SYNC_RULE_STAGED_APART = false;
+#else
+const bool SYNC_RULE_STAGED_APART = true;
+#endif
+
 // An engine of a lower term changes nothing (rule 20).
 #ifdef SYNC_FAULT_FENCE
 const bool SYNC_RULE_FENCE = false;

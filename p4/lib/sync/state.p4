@@ -22,11 +22,14 @@
 #define SYNC_UNBOUNDED 0x10000000000
 
 // Of a location: the value last sent; whether it is in the ring; the parity of the last cut that
-// it crossed; its value before that.
+// it crossed; its value before that; the value that a staged cut gives it, and the tag of the staging
+// that this is of.
 register<bit<64>>(SYNC_LOCATIONS) sync_sent;
 register<bit<1>>(SYNC_LOCATIONS) sync_queued;
 register<bit<1>>(SYNC_LOCATIONS) sync_crossed;
 register<bit<64>>(SYNC_LOCATIONS) sync_frozen;
+register<bit<64>>(SYNC_LOCATIONS) sync_staged;
+register<bit<64>>(SYNC_LOCATIONS) sync_staged_tag;
 
 // The rings: locations by position modulo the length.
 register<bit<32>>(SYNC_RINGS) sync_ring;
@@ -73,6 +76,13 @@ register<bit<8>>(SYNC_GROUPS) sync_kind;
 register<bit<64>>(SYNC_GROUPS) sync_fill;
 register<bit<64>>(SYNC_GROUPS) sync_cut_term;
 register<bit<32>>(SYNC_GROUPS) sync_kept;
+
+// Staging: its number in the engine's term, 0 before the first; its tag, which no other staging of
+// this start of the switch has; locations that it has; and the tag of that which was cut last.
+register<bit<64>>(SYNC_GROUPS) sync_staging;
+register<bit<64>>(SYNC_GROUPS) sync_staging_tag;
+register<bit<32>>(SYNC_GROUPS) sync_staging_count;
+register<bit<64>>(SYNC_GROUPS) sync_cut_tag;
 
 // The engine: greatest term; number of its START, 0 before the first; where its view began; its
 // newest POLL; where it is reached (rules 11, 20).

@@ -47,6 +47,15 @@ fn events(report: &impl Serialize) -> Vec<(Labels, u64)> {
         .collect()
 }
 
+/// Counts of sealed messages.
+fn sealed(families: &mut Families, seals: &impl Serialize) {
+    families.counter(
+        "stateplane_sealed_messages",
+        "Number of messages that must be sealed, by event",
+        events(seals),
+    );
+}
+
 /// One metric with its samples.
 #[derive(Debug)]
 struct Family {

@@ -20,6 +20,7 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 /// A start of an engine process: an engine for each group.
 pub(crate) struct Process {
     pub(crate) port: u16,
+    pub(crate) term: u64,
     pub(crate) groups: Vec<Engine>,
     /// Writes that ended as done since the view began, and those that did not end.
     pub(crate) done: u64,
@@ -50,6 +51,7 @@ impl Process {
         };
         Ok(Self {
             port: 5000 + number,
+            term: u64::from(number) + 1,
             groups: (0..GROUPS as u16).map(group).collect::<Result<_, _>>()?,
             done: 0,
             open: 0,

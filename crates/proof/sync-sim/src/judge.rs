@@ -6,7 +6,7 @@ use crate::program::{Group, Program};
 use stateplane_sync::Told;
 use stateplane_synchronise::Kind;
 use stateplane_wire::sync::CutKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Marks that are kept of each group.
@@ -45,6 +45,10 @@ pub(crate) struct Judge {
     windows: BTreeMap<Place, Vec<u64>>,
     /// Windows that the store of the engines has.
     pub(crate) stored: BTreeMap<Place, Vec<u64>>,
+    /// Windows of staged writes, which nobody wants; and those of which the store of the engines knows
+    /// that.
+    unwanted: BTreeSet<Place>,
+    waived: BTreeSet<Place>,
     pub(crate) violations: Vec<Violation>,
 }
 
@@ -59,15 +63,20 @@ pub(crate) fn registers(
     let at = u64::from(group);
     let of = &program.groups()[usize::from(group)];
     let epoch = device.word("sync_epoch", at);
-    let filled = device.word("sync_kind", at) == CutKind::Filled as u64;
+    let kind = device.word("sync_kind", at);
     let fill = device.word("sync_fill", at);
+    let tag = device.word("sync_cut_tag", at);
     let base = at * u64::from(locations);
     let held = |index: u64| {
-        let crossed = device.word("sync_crossed", base + index) == epoch & 1;
-        if crossed || !filled {
-            value(device, of, index)
-        } else {
+        let place = base + index;
+        let crossed = device.word("sync_crossed", place) == epoch & 1;
+        let staged = device.word("sync_staged_tag", place) == tag;
+        if !crossed && kind == CutKind::Filled as u64 {
             fill
+        } else if !crossed && kind == CutKind::Staged as u64 && staged {
+            device.word("sync_staged", place)
+        } else {
+            value(device, of, index)
         }
     };
     (0..u64::from(locations)).map(held).collect()
@@ -99,6 +108,21 @@ impl Judge {
     /// The switch made a cut while its registers held `values`.
     pub(crate) fn cut(&mut self, place: Place, values: Vec<u64>) {
         self.windows.insert(place, values);
+    }
+
+    /// Nobody wants the window of this cut.
+    pub(crate) fn unwanted(&mut self, place: Place) {
+        self.unwanted.insert(place);
+    }
+
+    /// The store of the engines knows that nobody wants the window.
+    pub(crate) fn waive(&mut self, place: Place) {
+        self.waived.insert(place);
+    }
+
+    /// True if the window was delivered, or nobody wants it.
+    pub(crate) fn is_over(&self, place: Place) -> bool {
+        self.stored.contains_key(&place) || self.unwanted.contains(&place)
     }
 
     /// An engine tells something of its view.
@@ -162,7 +186,7 @@ impl Judge {
         }
         let (incarnation, group, epoch) = place;
         let is_new = !self.stored.contains_key(&place);
-        if is_new && epoch > 1 && !self.stored.contains_key(&(incarnation, group, epoch - 1)) {
+        if is_new && epoch > 1 && !self.is_over((incarnation, group, epoch - 1)) {
             self.object(
                 "window",
                 format!("{now} µs: window {place:?} came before the one in front of it"),
@@ -174,8 +198,9 @@ impl Judge {
 
     /// Windows that the store has, of a group: incarnations and epochs.
     pub(crate) fn kept(&self, group: u16) -> Vec<(u32, u32)> {
-        let stored = self.stored.keys().filter(|(_, of, _)| *of == group);
+        let stored = self.stored.keys().chain(&self.waived);
         stored
+            .filter(|(_, of, _)| *of == group)
             .map(|(incarnation, _, epoch)| (*incarnation, *epoch as u32))
             .collect()
     }

@@ -5,8 +5,8 @@
 //! The link between them loses, duplicates, exchanges and delays messages; switch and engines
 //! start anew; an engine that was replaced lives on. The simulator reads the registers at each
 //! mark, and judges all that an engine tells of its view: no bound, number of locations or age is
-//! too small, each window is whole and delivered once, a write that ended is seen, and when
-//! traffic has stopped the view is exact.
+//! too small, each window is whole and delivered once, a write that ended is seen, a staged one is whole
+//! and made once, and when traffic has stopped the view is exact.
 //!
 //! Equal options and seed give an equal trace. [`Rule`] names the rules of the switch that can be
 //! turned off, to show that the judge misses them.
@@ -20,6 +20,7 @@ mod program;
 mod report;
 mod scenario;
 mod simulator;
+mod staged;
 mod world;
 
 pub use options::{Options, PROGRAM, Rule};

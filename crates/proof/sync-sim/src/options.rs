@@ -39,6 +39,10 @@ rules! {
     Frozen = "frozen", Some("SYNC_FAULT_FROZEN");
     /// A cut that was made is not made again (rule 18).
     CutNumber = "cut-number", Some("SYNC_FAULT_CUT_NUMBER");
+    /// A location crosses the last cut before another value is staged for it (rule 19).
+    StagedSettled = "staged-settled", Some("SYNC_FAULT_STAGED_SETTLED");
+    /// An engine's staging has no values of those before (rules 19, 20).
+    StagedApart = "staged-apart", Some("SYNC_FAULT_STAGED_APART");
     /// An engine of a lower term changes nothing (rule 20).
     Fence = "fence", Some("SYNC_FAULT_FENCE");
     /// A write that was taken is not taken again (rule 21).

@@ -26,9 +26,14 @@ pub(crate) struct Group {
 }
 
 impl Group {
+    /// Bits of a value.
+    pub(crate) fn bits(&self) -> u32 {
+        self.registers.iter().map(|(_, bits)| bits).sum()
+    }
+
     /// Distance of two values (rule 1 of `docs/sync-protocol.md`).
     pub(crate) fn distance(&self, from: u64, to: u64) -> u64 {
-        let bits: u32 = self.registers.iter().map(|(_, bits)| bits).sum();
+        let bits = self.bits();
         match self.kind {
             Kind::Counter => to.wrapping_sub(from) & (u64::MAX >> (64 - bits)),
             Kind::Gauge => to.abs_diff(from),

@@ -22,6 +22,8 @@ pub struct Coverage {
     pub windows: u64,
     /// Writes that ended.
     pub written: u64,
+    /// Staged writes that ended.
+    pub staged: u64,
     /// Writes whose outcome is unknown.
     pub unknown: u64,
     /// Messages that the switch refused.
@@ -70,6 +72,7 @@ impl fmt::Display for Report {
             repaired,
             windows,
             written,
+            staged,
             unknown,
             refused,
             generations,
@@ -78,7 +81,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "seed {} in {}: {told} bounds told, {unbounded} unbounded, the greatest {greatest}; \
-             {marks} marks, {repaired} repairs, {windows} windows, {written} writes, {unknown} \
+             {marks} marks, {repaired} repairs, {windows} windows, {written} writes, {staged} staged, {unknown} \
              unknown, {refused} refusals, {generations} views; trace {:016x}",
             self.seed, self.options.scenario.name, self.trace
         )?;

@@ -37,6 +37,8 @@ pub struct Scenario {
     pub link: LinkQuality,
     /// Writes, each of a message's values at once, to locations that no packet counts at.
     pub writes: u64,
+    /// Writes of more values than a message has, which take effect with a cut.
+    pub stages: u64,
     /// Cuts.
     pub cuts: u64,
     /// Chance that a cut fills.
@@ -85,6 +87,7 @@ impl Scenario {
             first_position: 0,
             link: GOOD,
             writes: 0,
+            stages: 0,
             cuts: 0,
             fills: 500,
             engine_starts: 0,
@@ -188,11 +191,28 @@ impl Scenario {
         }
     }
 
+    /// Staged writes of engines that are replaced and live on, and cuts between them.
+    pub const fn staged() -> Self {
+        Self {
+            name: "staged",
+            stages: 24,
+            writes: 10,
+            cuts: 4,
+            engine_starts: 2,
+            zombies: 1_000,
+            link: BAD,
+            packets: 1_200,
+            traffic: 60_000,
+            ..Self::quiet()
+        }
+    }
+
     /// All of it.
     pub const fn mixed() -> Self {
         Self {
             name: "mixed",
             writes: 30,
+            stages: 8,
             cuts: 6,
             fills: 300,
             engine_starts: 2,
@@ -234,8 +254,17 @@ impl Scenario {
         }
     }
 
+    /// The same program, with staged writes.
+    pub const fn kinds_staged() -> Self {
+        Self {
+            name: "kinds-staged",
+            program: Program::Levels,
+            ..Self::staged()
+        }
+    }
+
     /// All scenarios.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::quiet(),
         Self::overload(),
         Self::slow_sweep(),
@@ -245,10 +274,12 @@ impl Scenario {
         Self::restarts(),
         Self::cuts(),
         Self::writes(),
+        Self::staged(),
         Self::mixed(),
         Self::kinds(),
         Self::kinds_mixed(),
         Self::kinds_writes(),
+        Self::kinds_staged(),
     ];
 
     /// The scenario of that name.

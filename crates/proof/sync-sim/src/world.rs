@@ -7,6 +7,7 @@ use crate::program::{GROUPS, Group};
 use crate::report::Coverage;
 use crate::scenario::Scenario;
 use crate::simulator::SimError;
+use crate::staged::StagedWrites;
 use core::net::Ipv4Addr;
 use stateplane_sync::Event;
 use stateplane_sync_setup::CONTROL_PORT;
@@ -25,6 +26,7 @@ const FRAMING: u64 = 24;
 enum Happening {
     Packet { index: u32, length: u16 },
     Write { process: u64 },
+    Stage { process: u64, group: u16 },
     Cut { group: u16, kind: CutKind },
     EngineStarts { old_lives: bool },
     SwitchStarts,
@@ -74,6 +76,7 @@ pub(crate) struct World<'a> {
     host: Host,
     starts: u16,
     judge: Judge,
+    staged: StagedWrites,
     coverage: Coverage,
     faults: Vec<(u64, String)>,
     /// Writes of all processes that ended as done, and that may have been done.
@@ -116,6 +119,7 @@ impl<'a> World<'a> {
             },
             starts: 0,
             judge: Judge::default(),
+            staged: StagedWrites::default(),
             coverage: Coverage::default(),
             faults: Vec::new(),
             done: 0,
@@ -150,6 +154,12 @@ impl<'a> World<'a> {
             let process = random.next();
             self.net
                 .plan(random.between(1, end), Happening::Write { process });
+        }
+        for _ in 0..scenario.stages {
+            let group = random.place(GROUPS) as u16;
+            let process = random.next();
+            self.net
+                .plan(random.between(1, end), Happening::Stage { process, group });
         }
         for _ in 0..scenario.cuts {
             let group = random.place(GROUPS) as u16;
@@ -229,6 +239,18 @@ impl<'a> World<'a> {
                 process.open += u64::from(write.is_ok());
                 self.after_engines();
             }
+            Happening::Stage { process, group } => {
+                let bits = self.group(group).bits();
+                let values = self.staged.values(self.scenario.locations - BATCH, bits);
+                let processes = self.host.processes.len() as u64;
+                let process = &mut self.host.processes[(process % processes) as usize];
+                let all: Vec<(u32, u64)> = values.iter().map(|(at, value)| (*at, *value)).collect();
+                if let Ok(ticket) = process.groups[usize::from(group)].write_staged(&all) {
+                    let of = (process.port, process.term);
+                    self.staged.ask(of, group, ticket, values);
+                }
+                self.after_engines();
+            }
             Happening::Cut { group, kind } => {
                 if let Some(process) = self.host.processes.last_mut() {
                     let is_taken = process.groups[usize::from(group)].cut(kind, 0);
@@ -283,7 +305,7 @@ impl<'a> World<'a> {
     }
 
     /// Registers of a group that no message of a fenced engine, or for another start, may change.
-    fn guarded(&self, group: u16) -> [u64; 5] {
+    fn guarded(&self, group: u16) -> [u64; 7] {
         let at = u64::from(group);
         let last = u64::from(self.scenario.locations - 1);
         [
@@ -292,6 +314,8 @@ impl<'a> World<'a> {
             self.device.word("sync_epoch", at),
             self.device.word("sync_starter", at),
             self.device.word("sync_kept", at),
+            self.device.word("sync_staging", at),
+            self.device.word("sync_staging_count", at),
         ]
     }
 
@@ -326,7 +350,20 @@ impl<'a> World<'a> {
             );
         }
         let epoch = self.device.word("sync_epoch", at);
-        if epoch != guarded[2] {
+        let has_cut = epoch != guarded[2];
+        let is_staged = self.device.word("sync_kind", at) == CutKind::Staged as u64;
+        if has_cut && is_staged {
+            let after = self.registers(group);
+            if !self.staged.is_one(message.term, group, &before, &after) {
+                let now = self.net.now();
+                self.judge.object(
+                    "staged",
+                    format!("{now} µs: cut {epoch} of group {group} is no whole write, or one again"),
+                );
+            }
+            self.judge.unwanted((self.incarnation, group, epoch));
+            self.judge.cut((self.incarnation, group, epoch), before);
+        } else if has_cut {
             self.judge.cut((self.incarnation, group, epoch), before);
             match self.cuts_left.checked_sub(1) {
                 Some(left) => self.cuts_left = left,
@@ -338,6 +375,10 @@ impl<'a> World<'a> {
                     );
                 }
             }
+        } else if message.message_type == MessageType::Stage && self.registers(group) != before {
+            let now = self.net.now();
+            let what = format!("{now} µs: what is staged for group {group} is there before its cut");
+            self.judge.object("staged", what);
         }
         self.after_switch();
     }
@@ -422,7 +463,19 @@ impl<'a> World<'a> {
     fn take(&mut self, now: u64, process: usize, group: usize, event: Event) {
         match event {
             Event::Generation { .. } => self.coverage.generations += 1,
-            Event::Written { outcome, .. } => {
+            Event::Written { ticket, outcome } => {
+                let port = self.host.processes[process].port;
+                if let Some(is_made) = self.staged.end(port, group as u16, ticket) {
+                    if outcome.is_some() && !is_made {
+                        self.judge.object(
+                            "staged",
+                            format!("{now} µs: a write of group {group} that was not made has ended"),
+                        );
+                    }
+                    self.coverage.staged += u64::from(outcome.is_some());
+                    self.coverage.unknown += u64::from(outcome.is_none());
+                    return;
+                }
                 let of = &mut self.host.processes[process];
                 of.open = of.open.saturating_sub(1);
                 match outcome {
@@ -453,6 +506,9 @@ impl<'a> World<'a> {
                 let place = (incarnation, group as u16, epoch.into());
                 self.coverage.windows += u64::from(self.judge.window(now, place, &values));
                 self.host.processes[process].groups[group].window_kept(incarnation, epoch);
+            }
+            Event::Waived { incarnation, epoch } => {
+                self.judge.waive((incarnation, group as u16, epoch.into()));
             }
             Event::Complete { .. } | Event::Cut { .. } | Event::Fenced { .. } => {}
         }
@@ -489,6 +545,10 @@ impl<'a> World<'a> {
         let local = self.net.local(ENGINES);
         let mut wrong = Vec::new();
         if let Some(process) = self.host.processes.last() {
+            let open = self.staged.open(process.port);
+            if open > 0 {
+                wrong.push(format!("{open} staged writes did not end"));
+            }
             for (group, engine) in process.groups.iter().enumerate() {
                 let held = self.registers(group as u16);
                 let told = engine.told(local);
@@ -504,7 +564,7 @@ impl<'a> World<'a> {
                 }
                 let epoch = self.device.word("sync_epoch", group as u64);
                 let place = (self.incarnation, group as u16, epoch);
-                if epoch > 0 && !self.judge.stored.contains_key(&place) {
+                if epoch > 0 && !self.judge.is_over(place) {
                     wrong.push(format!("window {place:?} was not delivered"));
                 }
             }

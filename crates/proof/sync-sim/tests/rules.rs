@@ -58,6 +58,8 @@ rules! {
     without_cross: Cross, Scenario::cuts(), ["window", "bound"];
     without_frozen: Frozen, Scenario::cuts(), ["window"];
     without_cut_number: CutNumber, Scenario::cuts(), ["cut"];
+    without_staged_settled: StagedSettled, Scenario::staged(), ["staged"];
+    without_staged_apart: StagedApart, Scenario::staged(), ["staged", "rest"];
     without_fence: Fence, Scenario::writes(), ["fencing", "age"];
     without_once: Once, Scenario::writes(), ["once"];
     without_written_queued: WrittenQueued, Scenario::writes(), ["all but k", "bound", "rest"];

@@ -15,6 +15,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.repaired += of.repaired;
         sum.windows += of.windows;
         sum.written += of.written;
+        sum.staged += of.staged;
         sum.unknown += of.unknown;
         sum.refused += of.refused;
         sum.generations += of.generations;
@@ -72,6 +73,12 @@ fn writes() {
 }
 
 #[test]
+fn staged_writes_are_whole_and_made_once() {
+    let coverage = run(Scenario::staged(), 12);
+    assert!(coverage.staged > 12 * 4 && coverage.refused > 0);
+}
+
+#[test]
 fn mixed() {
     let coverage = run(Scenario::mixed(), 12);
     assert!(coverage.unknown > 0 && coverage.windows > 0);
@@ -94,6 +101,12 @@ fn an_instrumented_program_under_all_faults() {
 fn writes_to_an_instrumented_program() {
     let coverage = run(Scenario::kinds_writes(), 12);
     assert!(coverage.written > 12 * 10 && coverage.refused > 0);
+}
+
+#[test]
+fn staged_writes_to_an_instrumented_program() {
+    let coverage = run(Scenario::kinds_staged(), 12);
+    assert!(coverage.staged > 12 * 4);
 }
 
 #[test]

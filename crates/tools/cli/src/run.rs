@@ -79,11 +79,11 @@ pub struct RunArguments {
     /// $XDG_RUNTIME_DIR/stateplane, /run/stateplane or a temporary folder of your own
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Accept and send sealed messages of replication, coordination and multicast only, with the keys
-    /// of this file (TOML), which is read again when it changes; see docs/message-authentication.md
+    /// Accept and send sealed messages of replication, coordination, multicast and sync only, with the
+    /// keys of this file (TOML), which is read again when it changes; see docs/message-authentication.md
     #[arg(long, value_name = "FILE", requires = "sealed_ports")]
     keys: Option<PathBuf>,
-    /// Port that leads to stores, other switches or hosts and accepts and sends messages sealed only;
+    /// Port that leads to stores, other switches, hosts or engines and accepts and sends messages sealed only;
     /// may be given several times
     #[arg(long = "sealed-port", value_name = "N", requires = "keys")]
     sealed_ports: Vec<u16>,
@@ -298,7 +298,8 @@ impl RunArguments {
         let multicast = file.multicast.as_ref();
         let sealing = Sealing::new(read_keys(path)?, self.sealed_ports.clone())
             .with_coordination(coordination.map(|file| file.get_ref().address))
-            .with_multicast(multicast.map(|file| file.get_ref().address));
+            .with_multicast(multicast.map(|file| file.get_ref().address))
+            .with_sync(file.sync.as_ref().map(|file| file.get_ref().address));
         Ok(Some(sealing))
     }
 }

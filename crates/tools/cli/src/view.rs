@@ -69,7 +69,7 @@ enum ViewCommand {
         #[command(flatten)]
         limits: LimitArguments,
     },
-    /// Change values; those of one message to the switch change at once
+    /// Change values, all at once; with --add those of one message to the switch
     Write {
         /// Name of the group
         group: String,

@@ -46,7 +46,7 @@ fn example(values: &[u8]) -> Repr<'_> {
 #[test]
 fn fields_lie_where_the_protocol_page_says() {
     let values = values();
-    let mut expected = vec![2, 0x82, 3, 4, 5, 6, 2, 8];
+    let mut expected = vec![3, 0x82, 3, 4, 5, 6, 2, 8];
     expected.extend(0x09..=0x80);
     assert_eq!(expected.len(), HEADER_LENGTH);
     expected.extend(0x81..=0x8c);
@@ -74,7 +74,7 @@ fn what_is_not_the_message_is_refused() {
         Packet::new_checked(&bytes).unwrap_err().code()
     };
     assert_eq!(with(field::VERSION, 1), "WIRE003");
-    assert_eq!(with(field::TYPE, 0x07), "WIRE004");
+    assert_eq!(with(field::TYPE, 0x08), "WIRE004");
     assert_eq!(with(field::COUNT, 33), "WIRE004");
     assert_eq!(with(field::COUNT, 3), "WIRE001");
     assert_eq!(with(field::COUNT, 1), "WIRE002");

@@ -1,10 +1,9 @@
 //! Metrics of a switch.
 
-use super::{Families, Labels};
+use super::{Families, Labels, sealed};
 use crate::ports::HostPortCounters;
 use crate::switch::{
-    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport, SealReport,
-    SwitchReport,
+    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport, SwitchReport,
 };
 use stateplane_runtime::Count;
 
@@ -204,23 +203,6 @@ fn packets(families: &mut Families, packets: &PacketReport) {
         "stateplane_waiting_packets",
         "Number of packets in egress queues, held by mirror sessions, and on the path back to ingress",
         by("place", &waiting),
-    );
-}
-
-fn sealed(families: &mut Families, seals: &SealReport) {
-    // The report is a struct of counts.
-    let counts = match serde_json::to_value(seals) {
-        Ok(serde_json::Value::Object(counts)) => counts,
-        _ => return,
-    };
-    let samples = counts.into_iter().filter_map(|(event, count)| {
-        let labels: Labels = vec![("event", event)];
-        Some((labels, count.as_u64()?))
-    });
-    families.counter(
-        "stateplane_sealed_messages",
-        "Number of messages of the replication protocol at sealed ports, by event",
-        samples.collect(),
     );
 }
 

@@ -1,6 +1,6 @@
 //! Metrics of an engine of sync.
 
-use super::{Families, Labels};
+use super::{Families, Labels, sealed};
 use crate::sync::{GroupReport, SyncReport};
 
 /// A gauge or counter of groups: name, help, and what it is of one group; `None`: absent.
@@ -142,6 +142,9 @@ pub fn sync_metrics(report: &SyncReport) -> String {
         "Datagrams, by what became of them",
         events_of(&datagrams),
     );
+    if let Some(seals) = &report.seals {
+        sealed(&mut families, seals);
+    }
     let samples = |of: fn(&GroupReport) -> Option<u64>| -> Vec<(Labels, u64)> {
         let groups = report.groups.iter();
         groups

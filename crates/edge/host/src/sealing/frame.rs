@@ -2,11 +2,11 @@
 //!
 //! A frame is of the replication protocol if a switch's program takes it for one: IPv4
 //! without options and fragments, UDP, port 4793 on both sides. It is of the coordination service
-//! if the port is 4797 on either side, and of multicast if it is 4799, and if it goes to, or comes
-//! from, the switch's own address there: messages that a switch only routes are sealed between
-//! others. All others pass as they are.
+//! if the port is 4797 on either side, of sync if it is 4798, and of multicast if it is 4799, and if it
+//! goes to, or comes from, the switch's own address there: messages that a switch only routes are
+//! sealed between others. All others pass as they are.
 //!
-//! A frame of these two that arrives under the switch's own address is a stranger's: it is dropped
+//! A frame of these three that arrives under the switch's own address is a stranger's: it is dropped
 //! at every port, or the switch would route it out by a sealed port under its own seal. The
 //! exception is an answer of the switch's seals, which a neighbour whose route to the asker leads
 //! through this switch gives back: it passes, and leaves as it is.
@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use stateplane_seal::{ANSWER_LENGTH, Opened, TRAILER_LENGTH, is_answer};
-use stateplane_wire::{checksum, coordination, multicast, replication};
+use stateplane_wire::{checksum, coordination, multicast, replication, sync};
 
 use super::Guard;
 
@@ -34,7 +34,7 @@ pub struct FrameCounters {
     pub malformed: u64,
     /// Dropped on leaving: too long for the length fields.
     pub too_long: u64,
-    /// Dropped: messages of coordination or multicast that arrive under the switch's own address.
+    /// Dropped: messages of coordination, multicast or sync that arrive under the switch's own address.
     pub own_source: u64,
 }
 
@@ -46,6 +46,8 @@ pub struct Own {
     pub coordination: Option<Ipv4Addr>,
     /// Its address in multicast.
     pub multicast: Option<Ipv4Addr>,
+    /// Its address for engines of sync.
+    pub sync: Option<Ipv4Addr>,
 }
 
 impl Own {
@@ -54,6 +56,7 @@ impl Own {
         let services = [
             (coordination::PORT, self.coordination),
             (multicast::PORT, self.multicast),
+            (sync::PORT, self.sync),
         ];
         // Most switches have a part in none of them, and look at no frame for it.
         services.into_iter().any(|(port, own)| {

@@ -13,8 +13,8 @@ use crate::sealing::{
     seal_frame, send_datagram,
 };
 
-/// Ports at which messages of the replication protocol, of the coordination service and of
-/// multicast must be sealed, and the keys.
+/// Ports at which messages of the replication protocol, of the coordination service, of multicast
+/// and of sync must be sealed, and the keys.
 #[derive(Debug)]
 pub struct Sealing {
     guard: Guard,
@@ -56,6 +56,15 @@ impl Sealing {
     pub fn with_multicast(self, own: Option<Ipv4Addr>) -> Sealing {
         let own = Own {
             multicast: own,
+            ..self.own
+        };
+        Sealing { own, ..self }
+    }
+
+    /// Messages of sync that go to `own`, or come from it, are sealed too.
+    pub fn with_sync(self, own: Option<Ipv4Addr>) -> Sealing {
+        let own = Own {
+            sync: own,
             ..self.own
         };
         Sealing { own, ..self }

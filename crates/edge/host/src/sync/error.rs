@@ -150,7 +150,7 @@ impl ViewError {
 
     pub(super) fn of_write(group: &str, error: WriteError) -> ViewError {
         match error {
-            WriteError::Full => ViewError::Busy(error.to_string()),
+            WriteError::Full(_) => ViewError::Busy(error.to_string()),
             WriteError::Fenced => ViewError::Fenced(group.to_owned()),
             WriteError::Count(_) | WriteError::Location(_) => {
                 ViewError::Malformed(error.to_string())

@@ -277,6 +277,9 @@ impl Group {
                 epoch,
                 values,
             } => self.window(incarnation, epoch, &values, kept),
+            Event::Waived { incarnation, epoch } => {
+                kept.waive_window(&self.file.name, incarnation, epoch);
+            }
             Event::Fenced { .. } => {
                 while !self.cuts.is_empty() {
                     self.end_cut(Err(ViewError::Fenced(self.file.name.clone())));
@@ -448,12 +451,23 @@ impl Group {
             && !waiting.is_unknown
             && waiting.outcome == Outcome::Done
         {
-            let end = change.values.len();
-            let end = end.min(waiting.next + self.file.batch as usize);
+            let all = change.values.len();
+            let batch = self.file.batch as usize;
+            let is_staged = change.operation == Operation::Set && all > batch;
+            let end = if is_staged {
+                all
+            } else {
+                all.min(waiting.next + batch)
+            };
             let piece = &change.values[waiting.next..end];
-            match self.engine.write(change.operation, piece, change.expected) {
+            let taken = if is_staged {
+                self.engine.write_staged(piece)
+            } else {
+                self.engine.write(change.operation, piece, change.expected)
+            };
+            match taken {
                 Ok(ticket) => waiting.tickets.insert(ticket),
-                Err(WriteError::Full) => break,
+                Err(WriteError::Full(_)) => break,
                 Err(error) => return Err(ViewError::of_write(&self.file.name, error)),
             };
             waiting.next = end;

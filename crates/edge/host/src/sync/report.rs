@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::sealing::SealReport;
+
 /// An engine's counts since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SyncReport {
@@ -21,6 +23,8 @@ pub struct SyncReport {
     pub malformed: u64,
     /// Dropped: messages of a group that is not followed.
     pub unknown_group: u64,
+    /// Counts of sealed messages, if messages are sealed.
+    pub seals: Option<SealReport>,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupReport>,
     /// Copies for a Redis or Valkey server, if there is one.
@@ -67,6 +71,19 @@ pub struct GroupReport {
     pub age_us: Option<u64>,
     /// A, in µs.
     pub sweep_us: u32,
+    /// T: no location is farther from what was last sent of it; absent while unbounded, and before
+    /// the first mark.
+    pub unsent: Option<u64>,
+    /// Locations that wait in the switch's ring, as of the mark.
+    pub queued: u32,
+    /// Behind the last position of the ring that was sent, as far as known.
+    pub sent: u64,
+    /// Positions that neither came nor were named: lost, or on their way.
+    pub missing: u64,
+    /// Positions that were named as lost, of which nothing newer came yet.
+    pub named: u64,
+    /// Positions that were named as lost since the view began.
+    pub lost: u64,
     /// Views that began.
     pub generation: u64,
     /// Cuts of the present start of the switch.

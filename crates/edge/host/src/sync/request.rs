@@ -57,7 +57,8 @@ pub struct Change {
     pub id: Option<WriteId>,
     /// Change to each location.
     pub operation: Operation,
-    /// Locations and values. As many as a message takes are written at once; more in pieces.
+    /// Locations and values. [`Operation::Set`] writes all of them at once; others as many at once as a
+    /// message takes, and more in pieces.
     pub values: Vec<(u32, u64)>,
     /// The value that [`Operation::SetIfEqual`] expects.
     pub expected: u64,
@@ -70,7 +71,7 @@ pub struct Change {
 pub struct ChangeDone {
     /// DONE or MISMATCH.
     pub outcome: Outcome,
-    /// Messages that it took: with 1 all of it took effect at once.
+    /// Pieces in which it took effect: with 1 all of it did at once.
     pub pieces: u32,
 }
 

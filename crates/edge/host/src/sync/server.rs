@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use stateplane_seal::TRAILER_LENGTH;
 use stateplane_sync::{Engine, Settings, Told};
-use stateplane_wire::sync::Packet;
+use stateplane_wire::sync::{FROZEN_LENGTH, HEADER_LENGTH, Packet};
+use stateplane_wire::{ipv4, udp};
 
 use super::group::Group;
 use super::{
@@ -19,12 +21,19 @@ use crate::datagram::{self, BURST, Burst, Outgoing};
 use crate::poll::Readable;
 use crate::random::random_bits;
 use crate::remote::RemoteCalls;
+use crate::sealing::{Guard, SealReport, open_datagram};
 
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 50_000;
 
 /// Bursts of datagrams that are taken before anything is sent.
 const BURSTS: usize = 4;
+
+/// Frozen values of a sealed message that an IP packet of 1,500 bytes takes.
+const SEALED_FROZEN: u32 = {
+    const HEADERS: usize = ipv4::HEADER_LENGTH + udp::HEADER_LENGTH + HEADER_LENGTH;
+    ((1_500 - HEADERS - TRAILER_LENGTH) / FROZEN_LENGTH) as u32
+};
 
 /// Engines of groups behind one socket, and what keeps their state.
 pub struct SyncServer {
@@ -34,6 +43,7 @@ pub struct SyncServer {
     burst: Burst,
     outgoing: Outgoing,
     remote: Option<RemoteCalls<SyncServer>>,
+    guard: Option<Guard>,
     report: SyncReport,
 }
 
@@ -77,6 +87,7 @@ impl SyncServer {
             burst: Burst::new(),
             outgoing: Outgoing::default(),
             remote: None,
+            guard: None,
             report: SyncReport {
                 term,
                 started_us,
@@ -102,6 +113,15 @@ impl SyncServer {
     /// Serves the calls of a [`Remote`](crate::remote::Remote).
     pub fn set_remote(&mut self, remote: RemoteCalls<SyncServer>) {
         self.remote = Some(remote);
+    }
+
+    /// Only sealed messages are sent and taken, with the keys of `guard`, on paths that take packets
+    /// of 1,500 bytes.
+    pub fn set_guard(&mut self, guard: Guard) {
+        for group in &mut self.groups {
+            group.engine.set_room(SEALED_FROZEN);
+        }
+        self.guard = Some(guard);
     }
 
     fn group(&self, name: &str) -> Result<usize, ViewError> {
@@ -205,6 +225,7 @@ impl SyncServer {
         let now = boot_time_us();
         let group = |group: &Group| {
             let (told, counters) = (group.engine.told(now), group.engine.counters());
+            let ring = group.engine.ring();
             let shown = group.file.metrics.iter();
             GroupReport {
                 name: group.file.name.clone(),
@@ -216,6 +237,12 @@ impl SyncServer {
                 within: told.map_or(0, |told| told.within),
                 age_us: told.map(|told| told.age_us),
                 sweep_us: told.map_or(0, |told| told.sweep_us),
+                unsent: ring.and_then(|ring| ring.unsent),
+                queued: ring.map_or(0, |ring| ring.queued),
+                sent: ring.map_or(0, |ring| ring.sent),
+                missing: ring.map_or(0, |ring| ring.missing),
+                named: ring.map_or(0, |ring| ring.named),
+                lost: ring.map_or(0, |ring| ring.lost),
                 generation: told.map_or(0, |told| told.generation),
                 epoch: told.map_or(0, |told| told.epoch),
                 last_window: self.kept.window_range(&group.file.name).1,
@@ -239,6 +266,7 @@ impl SyncServer {
         };
         SyncReport {
             groups: self.groups.iter().map(group).collect(),
+            seals: self.guard.as_ref().map(|guard| SealReport::of(guard, 0)),
             ..self.report.clone()
         }
     }
@@ -274,6 +302,7 @@ impl SyncServer {
     /// Does what is due, writes through what has to be, and sends.
     fn turn(&mut self) -> Result<(), SyncError> {
         let now = boot_time_us();
+        self.look_at_keys(now);
         for group in &mut self.groups {
             group.turn(now, &mut self.kept);
             group.log.tell(now, &group.file.name, &group.engine);
@@ -282,9 +311,17 @@ impl SyncServer {
         for group in &mut self.groups {
             let answers = group.synced();
             while let Some(message) = group.engine.poll_transmit() {
+                let to = group.file.socket();
+                let trailer = match &mut self.guard {
+                    None => None,
+                    // The guard counts a message to an unknown peer, which is not sent.
+                    Some(guard) => match guard.seal(*to.ip(), &message) {
+                        None => continue,
+                        trailer => trailer,
+                    },
+                };
                 self.report.sent += 1;
-                self.outgoing
-                    .push(group.file.socket(), Arc::new(message), None);
+                self.outgoing.push(to, Arc::new(message), trailer);
                 if self.outgoing.is_full() {
                     self.report.send_failed += self.outgoing.send(&self.socket);
                 }
@@ -297,12 +334,27 @@ impl SyncServer {
         Ok(())
     }
 
+    /// Reads the file of keys again if it changed.
+    fn look_at_keys(&mut self, now: u64) {
+        let Some(guard) = &mut self.guard else {
+            return;
+        };
+        if let Err(error) = guard.look(now) {
+            tracing::error!(code = error.code(), "{error}; the keys so far stay");
+        }
+    }
+
     /// Takes a burst of datagrams; true if more may be there.
     fn receive(&mut self) -> std::io::Result<bool> {
         self.burst.take(&self.socket)?;
         let now = boot_time_us();
         for (from, bytes) in self.burst.iter() {
             self.report.received += 1;
+            let opened = open_datagram(self.guard.as_mut(), now, &self.socket, from, bytes);
+            let Some(received) = opened else {
+                continue;
+            };
+            let bytes = received.message;
             let Ok(packet) = Packet::new_checked(bytes) else {
                 self.report.malformed += 1;
                 continue;

@@ -24,26 +24,41 @@ struct Fetch {
 struct Asked {
     kind: CutKind,
     fill: u64,
+    /// Of a staged cut, the number of its staging.
+    staging: u64,
     /// Somebody wants its window.
     has_window: bool,
+}
+
+/// A cut that goes to the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) kind: CutKind,
+    /// The value that fills locations, or how many are staged.
+    pub(crate) operand: u64,
+    /// Of a staged cut, the number of its staging.
+    pub(crate) staging: u64,
+    pub(crate) epoch: u32,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Cuts {
     epoch: u32,
-    /// Number of the last cut that filled the locations.
-    filled: u32,
     asked: Option<Asked>,
     sent: Option<u64>,
     /// Number of a cut that was asked for and is not known to be made. It stays when the switch
     /// refuses for the time being: the refusal may be older than the cut.
     wanted: Option<u32>,
+    /// Number of the last cut of this view that is known to be made; the view crosses it later.
+    made: u32,
     fetch: Option<Fetch>,
     /// Last window kept, by incarnation.
     kept: BTreeMap<u32, u32>,
     incarnation: u32,
-    /// Frozen values that a message of the switch has at most.
+    /// Frozen values that are asked for at once.
     most: u32,
+    /// Frozen values for which the path has room; `None`: for all that a message has.
+    room: Option<u32>,
 }
 
 impl Cuts {
@@ -58,77 +73,113 @@ impl Cuts {
         self.epoch
     }
 
-    /// Number of the last cut that filled the locations; 0: none is known.
-    pub(crate) fn filled(&self) -> u32 {
-        self.filled
-    }
-
-    /// The view ends: of a cut that was asked for it is unknown whether it was made.
-    pub(crate) fn forget(&mut self) {
+    /// The view ends: of a cut that was asked for it is unknown whether it was made. True if a staged
+    /// one waits that was not sent.
+    pub(crate) fn forget(&mut self) -> bool {
         self.fetch = None;
-        if self.sent.take().is_some() {
+        self.wanted = None;
+        let was_sent = self.sent.take().is_some();
+        let is_staged = self.asked.is_some_and(|asked| asked.kind == CutKind::Staged);
+        if was_sent || is_staged {
             self.asked = None;
         }
+        is_staged && !was_sent
+    }
+
+    /// The switch will not make the staged cut that was asked for.
+    pub(crate) fn withdraw(&mut self) {
+        self.asked = None;
+        self.sent = None;
         self.wanted = None;
+    }
+
+    /// The path has room for so many frozen values.
+    pub(crate) fn set_room(&mut self, room: u32) {
+        self.room = Some(room);
+        self.most = self.most.min(room);
     }
 
     /// A view begins with `epoch` cuts, of a switch whose messages have `most` frozen values at
     /// most. The last window is fetched unless it is kept.
     pub(crate) fn begin(&mut self, (incarnation, epoch): (u32, u32), most: u16, locations: u32) {
-        self.most = u32::from(most).clamp(1, MAX_FROZEN as u32);
+        let room = self.room.unwrap_or(MAX_FROZEN as u32);
+        self.most = u32::from(most).min(room).max(1);
         self.incarnation = incarnation;
         self.epoch = epoch;
-        self.filled = 0;
+        self.made = epoch;
         self.fetch = None;
         if epoch > self.kept(incarnation) {
             self.fetch = Some(Fetch::new(locations, self.most));
         }
     }
 
-    /// Asks for a cut, whose window is fetched if somebody wants it.
+    /// Asks for a carried or filled cut, whose window is fetched if somebody wants it.
     pub(crate) fn ask(&mut self, kind: CutKind, fill: u64, has_window: bool) -> bool {
-        let free = self.asked.is_none() && kind != CutKind::None;
+        let free = self.asked.is_none() && matches!(kind, CutKind::Carried | CutKind::Filled);
         if free {
             self.asked = Some(Asked {
                 kind,
                 fill,
+                staging: 0,
                 has_window,
             });
         }
         free
     }
 
+    /// Asks for the cut that takes a staging of so many locations.
+    pub(crate) fn ask_staged(&mut self, staging: u64, locations: u64) -> bool {
+        let free = self.asked.is_none();
+        if free {
+            self.asked = Some(Asked {
+                kind: CutKind::Staged,
+                fill: locations,
+                staging,
+                has_window: false,
+            });
+        }
+        free
+    }
+
     /// The cut that is to be asked for, if it was not asked for `retry` µs.
-    pub(crate) fn due(&mut self, now: u64, retry: u64) -> Option<(CutKind, u64, u32)> {
-        let Asked { kind, fill, .. } = self.asked?;
-        let ready = self.kept(self.incarnation) == self.epoch && self.fetch.is_none();
+    pub(crate) fn due(&mut self, now: u64, retry: u64) -> Option<Due> {
+        let asked = self.asked?;
+        let has_crossed = self.made <= self.epoch && self.fetch.is_none();
+        let ready = has_crossed && self.kept(self.incarnation) == self.epoch;
         if self.sent.is_some_and(|at| now < at + retry) || (self.wanted.is_none() && !ready) {
             return None;
         }
         self.sent = Some(now);
         let epoch = *self.wanted.get_or_insert(self.epoch + 1);
-        Some((kind, fill, epoch))
+        Some(Due {
+            kind: asked.kind,
+            operand: asked.fill,
+            staging: asked.staging,
+            epoch,
+        })
     }
 
-    /// The switch has made cut `epoch`, for this engine if it `is_own`: its number, the first time.
-    pub(crate) fn made(&mut self, epoch: u32, is_own: bool) -> Option<u32> {
+    /// The switch has made cut `epoch`, for this engine if it `is_own`: its number and kind, the first
+    /// time.
+    pub(crate) fn made(&mut self, epoch: u32, is_own: bool) -> Option<(u32, CutKind)> {
         if self.wanted != Some(epoch) {
             return None;
         }
         self.wanted = None;
         self.sent = None;
-        let asked = self.asked.take();
-        if is_own && asked.is_some_and(|asked| !asked.has_window) {
+        self.made = epoch;
+        let asked = self.asked.take()?;
+        if is_own && !asked.has_window {
             self.window_kept(self.incarnation, epoch);
         }
-        Some(epoch)
+        Some((epoch, asked.kind))
     }
 
     /// The view crosses to `epoch`; its window is fetched.
     pub(crate) fn crossed(&mut self, epoch: u32, kind: CutKind, locations: u32) {
         self.epoch = epoch;
-        if kind == CutKind::Filled {
-            self.filled = epoch;
+        if kind == CutKind::Staged {
+            self.window_kept(self.incarnation, epoch);
         }
         // It is over already if nobody wants it.
         let is_due = epoch > self.kept(self.incarnation);

@@ -1,8 +1,12 @@
 //! The engine of one group of one switch.
 
 mod receive;
+mod ring;
+
+pub use ring::Ring;
 
 use crate::cut::Cuts;
+use crate::stage::Stages;
 use crate::tracker::Tracker;
 use crate::write::{Ticket, WriteError, Writes};
 use stateplane_wire::sync::{
@@ -29,6 +33,17 @@ pub struct Settings {
     pub term: u64,
     /// Drawn at the engine's start, so that answers to another are not taken for its own.
     pub nonce: u32,
+}
+
+impl Settings {
+    /// Checks that the group has all these locations.
+    pub(crate) fn check_locations(&self, values: &[(u32, u64)]) -> Result<(), WriteError> {
+        let beyond = values.iter().find(|(at, _)| *at >= self.locations);
+        match beyond {
+            Some((location, _)) => Err(WriteError::Location(*location)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Why settings are refused.
@@ -95,7 +110,7 @@ pub enum Event {
         /// Its outcome; `None`: unknown, because the switch started anew (rule 21).
         outcome: Option<Outcome>,
     },
-    /// The switch has a cut of this number.
+    /// The switch has a cut of this number, which was asked for by [`Engine::cut`] or [`Engine::reset`].
     Cut {
         /// Its number.
         epoch: u32,
@@ -111,6 +126,14 @@ pub enum Event {
         epoch: u32,
         /// Values by location.
         values: Vec<u64>,
+    },
+    /// The cut of a staged write was made: its window is neither fetched nor delivered, and counts as
+    /// kept.
+    Waived {
+        /// The switch's own name for its start.
+        incarnation: u32,
+        /// Number of the cut.
+        epoch: u32,
     },
     /// Another engine has a higher term: this one does nothing more (rule 20).
     Fenced {
@@ -190,6 +213,8 @@ pub struct Engine {
     first_stamp: u64,
     values: Vec<u64>,
     stamps: Vec<u64>,
+    /// Of each location the last cut of the view that gave it its value; 0: none did (rule 17).
+    given: Vec<u32>,
     /// Locations without a value since the view began.
     unseen: u32,
     mark: Option<Mark>,
@@ -202,6 +227,7 @@ pub struct Engine {
     poll_due: u64,
     cuts: Cuts,
     writes: Writes,
+    stages: Stages,
     outbox: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
     counters: Counters,
@@ -244,6 +270,7 @@ impl Engine {
             first_stamp: 0,
             values: vec![0; settings.locations as usize],
             stamps: vec![0; settings.locations as usize],
+            given: vec![0; settings.locations as usize],
             unseen: settings.locations,
             mark: None,
             tracker: Tracker::new(0, 0),
@@ -254,6 +281,7 @@ impl Engine {
             poll_due: now,
             cuts: Cuts::new(kept),
             writes: Writes::default(),
+            stages: Stages::default(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -271,12 +299,19 @@ impl Engine {
         self.start_sent = None;
         self.mark = None;
         self.poll_due = now;
-        self.cuts.forget();
-        let unknown = self.writes.forget();
+        let staged_cut_waits = self.cuts.forget();
+        let staged = self.stages.forget(staged_cut_waits);
+        let unknown = self.writes.forget().chain(staged);
         self.events.extend(unknown.map(|ticket| Event::Written {
             ticket,
             outcome: None,
         }));
+    }
+
+    /// The path from the switch has room for messages with so many frozen values, at least 1, and the
+    /// engine asks for no more at once. Without this call it asks for as many as the switch sends.
+    pub fn set_room(&mut self, frozen: u32) {
+        self.cuts.set_room(frozen.max(1));
     }
 
     /// The settings.
@@ -355,6 +390,26 @@ impl Engine {
         self.writes.add(&self.settings, operation, values, expected)
     }
 
+    /// Asks for values to be written, all of them between two packets and once (rule 19): `values` are
+    /// locations and values, of a location named twice the last. It waits for the cuts before it,
+    /// and for all locations to cross them.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if the write cannot be made or too many wait.
+    pub fn write_staged(&mut self, values: &[(u32, u64)]) -> Result<Ticket, WriteError> {
+        if self.life == Life::Fenced {
+            return Err(WriteError::Fenced);
+        }
+        if values.is_empty() {
+            return Err(WriteError::Count(self.settings.locations));
+        }
+        self.settings.check_locations(values)?;
+        let ticket = self.writes.ticket();
+        self.stages.add(ticket, values)?;
+        Ok(ticket)
+    }
+
     /// Asks for a cut: of [`CutKind::Filled`] all locations become `fill`. One that waits already
     /// goes first, and this one is not taken: false.
     pub fn cut(&mut self, kind: CutKind, fill: u64) -> bool {
@@ -407,12 +462,24 @@ impl Engine {
         self.proceed(now);
     }
 
-    /// Sends what answers made room for, without a poll: the next write, cut and ranges of frozen
-    /// values. A driver calls it when it has handled the datagrams that were there.
+    /// Sends what answers made room for, without a poll: the next write, staged values, cut and ranges
+    /// of frozen values. A driver calls it when it has handled the datagrams that were there.
     pub fn proceed(&mut self, now: u64) {
         if self.life == Life::Following {
             self.send_write(now);
+            self.send_staged(now);
             self.send_cut(now);
+        }
+    }
+
+    /// A message to the switch, without what it says.
+    fn request(&self, message_type: MessageType) -> Repr<'static> {
+        Repr {
+            group: self.settings.group,
+            incarnation: self.incarnation,
+            term: self.settings.term,
+            starter: self.starter,
+            ..Repr::new(message_type)
         }
     }
 
@@ -420,13 +487,7 @@ impl Engine {
         if self.outbox.len() >= OUTBOX {
             return;
         }
-        let mut message = Repr {
-            group: self.settings.group,
-            incarnation: self.incarnation,
-            term: self.settings.term,
-            starter: self.starter,
-            ..Repr::new(message_type)
-        };
+        let mut message = self.request(message_type);
         fill(&mut message);
         // No field of a request is too wide.
         self.outbox.extend(message.to_vec().ok());
@@ -492,25 +553,49 @@ impl Engine {
             return;
         }
         let message = Repr {
-            group: self.settings.group,
-            incarnation: self.incarnation,
-            term: self.settings.term,
-            starter: self.starter,
             operation: operation as u8,
             number,
             operand: expected,
             values: Values::new(&bytes),
-            ..Repr::new(MessageType::Write)
+            ..self.request(MessageType::Write)
         };
         self.outbox.extend(message.to_vec().ok());
     }
 
+    /// Sends values that are to be staged, and asks for the cut when all are (rule 19).
+    fn send_staged(&mut self, now: u64) {
+        let batch = self.settings.batch as usize;
+        let (number, pieces) = self.stages.due(now, self.settings.retry_us, batch);
+        for piece in pieces {
+            if self.outbox.len() >= OUTBOX {
+                return;
+            }
+            let mut bytes = Vec::new();
+            for value in self.stages.piece(piece, batch) {
+                value.push(&mut bytes);
+            }
+            let message = Repr {
+                number,
+                position: piece as u64,
+                values: Values::new(&bytes),
+                ..self.request(MessageType::Stage)
+            };
+            self.outbox.extend(message.to_vec().ok());
+        }
+        if let Some((number, locations)) = self.stages.whole(batch)
+            && self.cuts.ask_staged(number, locations)
+        {
+            self.stages.cutting();
+        }
+    }
+
     fn send_cut(&mut self, now: u64) {
-        if let Some((kind, fill, epoch)) = self.cuts.due(now, self.settings.retry_us) {
+        if let Some(due) = self.cuts.due(now, self.settings.retry_us) {
             self.send(MessageType::Cut, |message| {
-                message.kind = kind as u8;
-                message.operand = fill;
-                message.epoch = epoch;
+                message.kind = due.kind as u8;
+                message.operand = due.operand;
+                message.number = due.staging;
+                message.epoch = due.epoch;
             });
         }
         let epoch = self.cuts.epoch();

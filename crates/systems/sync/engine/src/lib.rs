@@ -7,9 +7,10 @@
 
 mod cut;
 mod engine;
+mod stage;
 mod tracker;
 mod write;
 
-pub use engine::{Counters, Engine, Event, Settings, SettingsError, Told};
+pub use engine::{Counters, Engine, Event, Ring, Settings, SettingsError, Told};
 pub use tracker::Tracker;
 pub use write::{Ticket, WriteError};

@@ -14,9 +14,9 @@ pub struct Ticket(u64);
 /// Why a write is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// Too many wait already.
-    #[error("{MOST} writes wait already; wait for one of them to end")]
-    Full,
+    /// So many wait already.
+    #[error("{0} writes wait already; wait for one of them to end")]
+    Full(usize),
     /// No value, or more than one message takes.
     #[error("a write has 1 to {0} values, SET_IF_EQUAL one")]
     Count(u32),
@@ -32,7 +32,7 @@ impl WriteError {
     /// A short stable code, for messages and tests.
     pub fn code(&self) -> &'static str {
         match self {
-            WriteError::Full => "SYNC010",
+            WriteError::Full(_) => "SYNC010",
             WriteError::Count(_) => "SYNC011",
             WriteError::Location(_) => "SYNC012",
             WriteError::Fenced => "SYNC013",
@@ -92,6 +92,12 @@ impl Writes {
         unseen.into_iter().chain(sent)
     }
 
+    /// The name of another write.
+    pub(crate) fn ticket(&mut self) -> Ticket {
+        self.tickets += 1;
+        Ticket(self.tickets)
+    }
+
     pub(crate) fn add(
         &mut self,
         settings: &Settings,
@@ -106,15 +112,11 @@ impl Writes {
         if values.is_empty() || values.len() > most as usize {
             return Err(WriteError::Count(settings.batch));
         }
-        let beyond = values.iter().find(|(at, _)| *at >= settings.locations);
-        if let Some((location, _)) = beyond {
-            return Err(WriteError::Location(*location));
-        }
+        settings.check_locations(values)?;
         if self.waiting.len() + self.unseen.len() >= MOST {
-            return Err(WriteError::Full);
+            return Err(WriteError::Full(MOST));
         }
-        self.tickets += 1;
-        let ticket = Ticket(self.tickets);
+        let ticket = self.ticket();
         let values = values.iter();
         let values = values.map(|&(index, value)| Value { index, value });
         self.waiting.push_back(Write {

@@ -414,6 +414,99 @@ fn a_filled_cut_fills_the_view_and_its_window_is_fetched_and_kept() {
     assert_eq!(bench.was_sent(MessageType::Cut), 2);
 }
 
+/// All of a staged write goes to the switch, then its cut, and the view crosses that. Values from before
+/// the cut change nothing where it gave another, and something elsewhere.
+#[test]
+fn a_staged_write_ends_when_the_view_crosses_its_cut() {
+    let mut bench = Bench::complete();
+    bench.events();
+    let ticket = bench.engine.write_staged(&[(0, 7), (2, 8), (2, 9)]);
+    let ticket = ticket.expect("a write");
+    bench.pass(100);
+    assert_eq!(bench.asked_from(MessageType::Stage), [0]);
+    assert_eq!(bench.was_sent(MessageType::Cut), 0);
+    bench.receive(MessageType::Staged, &[], |message| {
+        (message.number, message.position) = (1, 0);
+    });
+    bench.pass(100);
+    assert_eq!(bench.was_sent(MessageType::Cut), 1);
+    bench.receive(MessageType::Update, &[], |message| {
+        message.stamp = 104;
+        message.position = 16;
+        (message.before, message.after) = (62, 62);
+        message.epoch = 1;
+        message.kind = CutKind::Staged as u8;
+    });
+    let outcome = Some(Outcome::Done);
+    let (incarnation, epoch) = (INCARNATION, 1);
+    assert_eq!(
+        bench.events(),
+        [
+            Event::Written { ticket, outcome },
+            Event::Waived { incarnation, epoch }
+        ]
+    );
+    bench.update(103, 14, &[(1, 5), (2, 6)], 54, 62);
+    assert_eq!(bench.engine.values(), [7, 5, 9, 1]);
+    bench.receive(MessageType::CutMade, &[], |message| {
+        (message.epoch, message.number) = (1, 9);
+    });
+    bench.pass(600);
+    assert_eq!(bench.events(), []);
+    assert_eq!(bench.was_sent(MessageType::Fetch), 0, "nobody wants its window");
+    assert_eq!(bench.was_sent(MessageType::Cut), 1);
+}
+
+/// A cut that is asked for when the last is made, and the view has not crossed it, is another one.
+#[test]
+fn the_next_cut_waits_until_the_view_has_crossed_the_last() {
+    let mut bench = Bench::complete();
+    bench.events();
+    assert!(bench.engine.reset(6));
+    bench.pass(100);
+    bench.receive(MessageType::CutMade, &[], |message| {
+        (message.epoch, message.number) = (1, 9);
+    });
+    assert_eq!(bench.events(), [Event::Cut { epoch: 1, term: 9 }]);
+    assert!(bench.engine.reset(7));
+    bench.pass(600);
+    assert_eq!(bench.was_sent(MessageType::Cut), 1);
+    bench.receive(MessageType::Update, &[], |message| {
+        message.stamp = 102;
+        message.position = 14;
+        message.epoch = 1;
+        message.kind = CutKind::Filled as u8;
+        message.operand = 6;
+    });
+    bench.pass(600);
+    assert_eq!(bench.was_sent(MessageType::Cut), 2);
+}
+
+#[test]
+fn a_staged_cut_that_the_engine_did_not_ask_for_begins_a_view() {
+    let mut bench = Bench::complete();
+    bench.receive(MessageType::Update, &[], |message| {
+        message.stamp = 102;
+        message.position = 14;
+        message.epoch = 1;
+        message.kind = CutKind::Staged as u8;
+    });
+    assert_eq!(bench.engine.told(bench.now), None);
+}
+
+#[test]
+fn staged_writes_that_cannot_be_made_are_refused() {
+    let mut bench = Bench::complete();
+    let mut write = |values: &[(u32, u64)]| {
+        let refused = bench.engine.write_staged(values);
+        refused.map_err(|error| error.code()).err()
+    };
+    assert_eq!(write(&[]), Some("SYNC011"));
+    assert_eq!(write(&[(0, 1), (4, 1)]), Some("SYNC012"));
+    while write(&[(0, 1)]).is_none() {}
+    assert_eq!(write(&[(0, 1)]), Some("SYNC010"));
+}
+
 /// Of a window what came in part, or for locations that the group has not, is asked for again; what
 /// is of another cut changes nothing.
 #[test]

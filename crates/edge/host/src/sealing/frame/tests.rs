@@ -13,6 +13,7 @@ pub(crate) const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const NOBODY: Own = Own {
     coordination: None,
     multicast: None,
+    sync: None,
 };
 
 pub(crate) fn guard(id: u32, peer: u32, address: Ipv4Addr) -> Guard {

@@ -1,4 +1,4 @@
-use stateplane_wire::{coordination, multicast};
+use stateplane_wire::{coordination, multicast, sync};
 
 use super::*;
 use crate::sealing::frames::{A, B, guard, message};
@@ -11,9 +11,10 @@ const OPEN: Port = 1;
 type PutAddress = fn(Sealing, Option<Ipv4Addr>) -> Sealing;
 
 /// Services of a switch, and how the switch gets its address there.
-const SERVICES: [(u16, PutAddress); 2] = [
+const SERVICES: [(u16, PutAddress); 3] = [
     (coordination::PORT, Sealing::with_coordination),
     (multicast::PORT, Sealing::with_multicast),
+    (sync::PORT, Sealing::with_sync),
 ];
 
 #[test]
@@ -43,11 +44,12 @@ fn messages_are_opened_at_sealed_ports_alone() {
     }
 }
 
-/// A switch may have a part in both services.
+/// A switch may have a part in several services.
 #[test]
-fn addresses_of_both_services_are_kept() {
+fn addresses_of_all_services_are_kept() {
     let sealing = Sealing::new(guard(1, 2, A), vec![SEALED]);
-    let mut sealing = sealing.with_multicast(Some(A)).with_coordination(Some(B));
+    let sealing = sealing.with_multicast(Some(A)).with_coordination(Some(B));
+    let mut sealing = sealing.with_sync(Some(B));
     let mut forged = message(multicast::PORT, multicast::PORT);
     assert_eq!(sealing.open(0, OPEN, &mut forged), None);
     let mut unsealed = message(5000, coordination::PORT);

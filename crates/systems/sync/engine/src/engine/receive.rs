@@ -44,17 +44,20 @@ impl Engine {
             return;
         }
         match message.message_type {
-            MessageType::Update => self.update(&message),
+            MessageType::Update => self.update(now, &message),
             MessageType::Repaired => self.repaired(now, &message),
             MessageType::Written => self.written(&message),
             MessageType::CutMade => {
                 let term = message.number;
                 let is_own = term == self.settings.term;
-                if let Some(epoch) = self.cuts.made(message.epoch, is_own) {
+                if let Some((epoch, kind)) = self.cuts.made(message.epoch, is_own)
+                    && kind != CutKind::Staged
+                {
                     self.events.push_back(Event::Cut { epoch, term });
                 }
             }
             MessageType::Fetched => self.fetched(&message),
+            MessageType::Staged => self.stages.staged(message.number, message.position),
             MessageType::Refused => self.refused(now, &message),
             _ => {}
         }
@@ -68,6 +71,7 @@ impl Engine {
         self.first_stamp = message.stamp;
         self.values.fill(0);
         self.stamps.fill(0);
+        self.given.fill(0);
         self.unseen = self.settings.locations;
         self.tracker = Tracker::new(message.position, message.after);
         self.overdue = message.position;
@@ -86,17 +90,14 @@ impl Engine {
         });
     }
 
-    fn update(&mut self, message: &Repr<'_>) {
+    fn update(&mut self, now: u64, message: &Repr<'_>) {
         if message.stamp <= self.first_stamp {
             return;
         }
         self.counters.updates += 1;
-        if message.epoch > self.cuts.epoch() {
-            self.cross(message);
+        if message.epoch > self.cuts.epoch() && !self.cross(now, message) {
+            return;
         }
-        // What locations held before a cut that filled them is nothing any more (rule 17). It came
-        // all the same: the view has what the cut gave the location, which is later.
-        let voided = message.epoch < self.cuts.filled();
         for value in message.values.iter() {
             let at = value.index as usize;
             let Some(stamp) = self.stamps.get_mut(at) else {
@@ -111,7 +112,9 @@ impl Engine {
                     }
                 }
                 *stamp = message.stamp;
-                if !voided {
+                // The value before a cut that gave the location another is nothing any more (rule
+                // 17). It came all the same: the view has what the cut gave, which is later.
+                if message.epoch >= self.given[at] {
                     self.counters.applied += 1;
                     self.values[at] = value.value;
                 }
@@ -151,14 +154,34 @@ impl Engine {
         }
     }
 
-    /// The first message of a new epoch: the view crosses the cut (rule 17).
-    fn cross(&mut self, message: &Repr<'_>) {
+    /// The first message of a new epoch: the view crosses the cut (rule 17). False if it begins anew,
+    /// because the engine does not know what the cut gave to locations.
+    fn cross(&mut self, now: u64, message: &Repr<'_>) -> bool {
         let kind = CutKind::from_u8(message.kind).unwrap_or(CutKind::None);
-        if kind == CutKind::Filled {
-            self.values.fill(message.operand);
+        match kind {
+            CutKind::Filled => {
+                self.values.fill(message.operand);
+                self.given.fill(message.epoch);
+            }
+            CutKind::Staged => {
+                let Some((ticket, values)) = self.stages.crossed() else {
+                    self.begin(now);
+                    return false;
+                };
+                for value in values {
+                    self.values[value.index as usize] = value.value;
+                    self.given[value.index as usize] = message.epoch;
+                }
+                let outcome = Some(Outcome::Done);
+                let (incarnation, epoch) = (self.incarnation, message.epoch);
+                self.events.push_back(Event::Written { ticket, outcome });
+                self.events.push_back(Event::Waived { incarnation, epoch });
+            }
+            CutKind::None | CutKind::Carried => {}
         }
         self.cuts
             .crossed(message.epoch, kind, self.settings.locations);
+        true
     }
 
     /// The switch named what lost positions held (rule 8).
@@ -219,6 +242,10 @@ impl Engine {
             }
             Some(Outcome::NotStarted) => self.begin(now),
             // NOT_SETTLED and NOT_KEPT pass: the cut is asked for again.
+            // Acknowledged values are counted, unless somebody forged the acknowledgement.
+            Some(Outcome::NotStaged) if self.stages.lacking(message.number) => {
+                self.cuts.withdraw();
+            }
             Some(Outcome::NotHeld) => _ = self.asked.remove(&message.position),
             _ => {}
         }
