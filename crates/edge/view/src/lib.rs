@@ -14,6 +14,7 @@
 
 mod client;
 mod copies;
+mod messages;
 mod refusal;
 mod service;
 mod subscription;
@@ -21,7 +22,7 @@ mod subscription;
 pub use client::{ConnectError, connect, unpack};
 pub use copies::{RedisCopies, UrlError};
 pub use refusal::{CODE_KEY, code_of};
-pub use service::serve;
+pub use service::{Service, serve, serve_with};
 
 /// Messages, client and server of the package stateplane.sync.v1.
 pub mod proto {

@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prost::bytes::Bytes;
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::remote::{Posted, Remote};
 use stateplane_host::sync::{
@@ -13,7 +12,6 @@ use stateplane_host::sync::{
     ViewError, WriteId,
 };
 use stateplane_rpc::{Call, Server, ServerError, Tls, serve_routes};
-use stateplane_sync::Told;
 use stateplane_wire::sync::{CutKind, Operation, Outcome};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
@@ -21,6 +19,7 @@ use tokio_stream::{Stream, StreamExt, wrappers::ReceiverStream};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
+use crate::messages::{datagrams_of, group_of, shared, told_of};
 use crate::proto::v1::{self, view_server as generated};
 use crate::refusal::refused;
 use crate::subscription::{Subscription, unpack_locations};
@@ -60,42 +59,21 @@ pub fn serve(
     address: SocketAddr,
     tls: Option<&Tls>,
 ) -> Result<Server, ServerError> {
-    let service = Service {
-        remote,
-        streams: Arc::new(Semaphore::new(MOST_STREAMS)),
-    };
-    let service = generated::ViewServer::new(service)
-        .max_decoding_message_size(MAX_MESSAGE)
-        .max_encoding_message_size(usize::MAX);
-    serve_routes(Routes::new(service), "view", address, tls)
+    serve_with(Service::new(remote), |routes| routes, address, tls)
 }
 
-/// The promise of a view as a message.
-pub(crate) fn told_of(told: &Told) -> v1::Told {
-    v1::Told {
-        bound: told.bound,
-        all_but: told.all_but,
-        within: told.within,
-        age_us: told.age_us,
-        stamp: told.stamp,
-        generation: told.generation,
-        incarnation: told.incarnation,
-        epoch: told.epoch,
-        sweep_us: told.sweep_us,
-    }
-}
-
-/// Values that a message shares with the engine.
-struct Shared(Arc<Vec<u8>>);
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-fn shared(values: Arc<Vec<u8>>) -> Bytes {
-    Bytes::from_owner(Shared(values))
+/// As [`serve`], with the services that `more` adds.
+///
+/// # Errors
+///
+/// [`ServerError`].
+pub fn serve_with(
+    service: Service,
+    more: impl FnOnce(Routes) -> Routes,
+    address: SocketAddr,
+    tls: Option<&Tls>,
+) -> Result<Server, ServerError> {
+    serve_routes(more(service.routes()), "view", address, tls)
 }
 
 fn patience(asked: u64) -> u64 {
@@ -146,13 +124,30 @@ fn unpack_values(bytes: &[u8]) -> Result<Vec<u64>, Status> {
     Ok(crate::unpack(bytes).collect())
 }
 
+/// The service, by which others of the same process reach the engine too.
 #[derive(Clone)]
-struct Service {
+pub struct Service {
     remote: Arc<Remote<SyncServer>>,
     streams: Arc<Semaphore>,
 }
 
 impl Service {
+    /// The service of the engine that `remote` reaches.
+    pub fn new(remote: Arc<Remote<SyncServer>>) -> Service {
+        Service {
+            remote,
+            streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+        }
+    }
+
+    /// The service by its path, to be served.
+    pub fn routes(self) -> Routes {
+        let service = generated::ViewServer::new(self)
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(usize::MAX);
+        Routes::new(service)
+    }
+
     async fn post(&self, mut work: Posted<SyncServer>) -> Result<(), Status> {
         for _ in 0..OFFERS {
             match self.remote.post(work) {
@@ -165,7 +160,11 @@ impl Service {
     }
 
     /// Lets the engine do `work`, which calls its reply at once or later.
-    async fn ask<T: Send + 'static>(
+    ///
+    /// # Errors
+    ///
+    /// The refusal of the engine, or UNAVAILABLE if it has stopped.
+    pub async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut SyncServer, Reply<T>) + Send + 'static,
     ) -> Result<T, Status> {
@@ -202,7 +201,12 @@ impl Service {
             .await
     }
 
-    fn stream(&self) -> Result<OwnedSemaphorePermit, Status> {
+    /// A place for a stream, until it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// RESOURCE_EXHAUSTED if there are as many as may be.
+    pub fn stream(&self) -> Result<OwnedSemaphorePermit, Status> {
         let permit = self.streams.clone().try_acquire_owned();
         permit.map_err(|_| {
             let message = format!("{MOST_STREAMS} subscriptions and readers of windows");
@@ -295,17 +299,13 @@ impl generated::View for Service {
             })
             .await?;
         let (report, told) = report;
+        let datagrams = datagrams_of(&report);
         let groups = report.groups.into_iter().zip(told);
-        let groups = groups.map(|(group, told)| v1::Group {
-            name: group.name,
-            locations: group.locations,
-            told: told.as_ref().map(told_of),
-            last_window: group.last_window,
-            fenced: group.fenced,
-        });
+        let groups = groups.map(|(group, told)| group_of(group, told.as_ref()));
         Ok(Response::new(v1::GroupsResponse {
             groups: groups.collect(),
             term: report.term,
+            datagrams: Some(datagrams),
         }))
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use stateplane_host::sync::{ReadRequest, Reading, VALUE_BYTES, ViewError};
 
+use crate::messages::told_of;
 use crate::proto::v1::Notification;
-use crate::service::told_of;
 
 /// Bytes of a packed location.
 const LOCATION_BYTES: usize = 4;
@@ -50,7 +50,8 @@ impl Subscription {
         let met = present
             .as_ref()
             .is_some_and(|reading| self.limits.is_met_by(&reading.told));
-        let is_late = self.heartbeat_us > 0 && now >= self.told_at + self.heartbeat_us;
+        let late = self.told_at.saturating_add(self.heartbeat_us);
+        let is_late = self.heartbeat_us > 0 && now >= late;
         let is_news = self.met.replace(met) != Some(met) || is_late;
         let Some(reading) = present else {
             let began = self.told.take().is_some();

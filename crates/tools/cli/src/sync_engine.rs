@@ -5,7 +5,7 @@ use crate::log::LogArguments;
 use crate::metrics;
 use crate::p4runtime::read_tls;
 use crate::signal::stop_flag;
-use crate::store::{ready, show};
+use crate::store::{read_keys, ready, show};
 use clap::Args;
 use stateplane_host::metrics::sync_metrics;
 use stateplane_host::remote::{Remote, remote};
@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tonic::service::Routes;
 
 /// Maximum time for the engine to answer a scrape.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -36,6 +37,10 @@ pub struct SyncEngineArguments {
     /// Serve Prometheus metrics at this address, paths /metrics and /healthz
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
+    /// Exchange sealed messages alone with the switches, with the keys of this file (TOML), which is
+    /// read again when it changes; see docs/message-authentication.md
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
     /// Serve clients with this certificate (PEM); without it `rpc` must be a loopback address
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_certificate: Option<PathBuf>,
@@ -75,8 +80,12 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
         );
         return Err(CommandError::new(Failure::Input, message));
     }
+    let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
     let stop = stop_flag()?;
     let mut server = SyncServer::bind(&file).map_err(|error| failed(&error))?;
+    if let Some(guard) = guard {
+        server.set_guard(guard);
+    }
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
     let remote = Arc::new(remote);
@@ -88,7 +97,10 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     let copies = file.redis.as_ref().map(copies).transpose()?.map(Arc::new);
     let _metrics = metrics::serve(arguments.metrics, scrape(remote.clone(), copies.clone()))?;
     let serve = |address| {
-        let server = stateplane_view::serve(remote.clone(), address, tls.as_ref());
+        let views = stateplane_view::Service::new(remote.clone());
+        let gnmi = stateplane_gnmi::service(views.clone());
+        let more = |routes: Routes| routes.add_service(gnmi);
+        let server = stateplane_view::serve_with(views, more, address, tls.as_ref());
         server.map_err(|error| CommandError::new(Failure::System, error))
     };
     let clients = file.rpc.map(serve).transpose()?;

@@ -4,6 +4,7 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
@@ -22,8 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Time after which an engine tells that a switch is silent, and some more.
 const SILENT: Duration = Duration::from_millis(4_000);
 
-/// Tools with which the Python package is built and used.
-const PACKAGES: [&str; 3] = ["grpcio-tools==1.85.1", "numpy==2.4.6", "setuptools==84.2.1"];
+/// Tools with which the Python package is built and used, and a client of gNMI.
+const PACKAGES: [&str; 4] = [
+    "grpcio-tools==1.85.1",
+    "numpy==2.4.6",
+    "pygnmi==0.8.15",
+    "setuptools==84.2.1",
+];
 
 /// A switch with a host at port 0 and an engine's machine at port 500.
 struct Network {
@@ -127,6 +133,10 @@ impl Network {
     }
 
     fn switch(&self) -> Running {
+        self.switch_with(&[])
+    }
+
+    fn switch_with(&self, more: &[&str]) -> Running {
         let config = self.write(
             "switch.toml",
             "[sync]\nswitch = 1\naddress = \"10.0.9.1\"\ngroups = [{ group = 0, coarsest = 0 }]\n",
@@ -137,12 +147,17 @@ impl Network {
         let ports = ["--port", "0=packet:p0", "--port", "500=packet:p500"];
         self.start(
             "switch",
-            &[&["run", program], &options[..], &ports].concat(),
+            &[&["run", program], &options[..], &ports, more].concat(),
         )
     }
 
     fn engine(&self) -> Running {
-        let data = self.folder.path().join("data");
+        self.engine_with("data", &[])
+    }
+
+    /// An engine whose log is in this folder.
+    fn engine_with(&self, folder: &str, more: &[&str]) -> Running {
+        let data = self.folder.path().join(folder);
         let shown: Vec<u64> = (0..SOURCES).map(location).collect();
         let group = |name: &str, number: u32| {
             format!(
@@ -159,8 +174,21 @@ impl Network {
         let config = self.write("engine.toml", &text);
         self.start(
             "engine",
-            &["engine", &config, "--metrics", "127.0.0.1:9100"],
+            &[&["engine", &config, "--metrics", "127.0.0.1:9100"], more].concat(),
         )
+    }
+
+    /// A file of keys for the end `own`, whose only peer is `peer` at this address.
+    fn keys(&self, own: u32, peer: u32, address: &str, key: &str) -> String {
+        let key = key.repeat(32);
+        let text = format!(
+            "id = {own}\n[[peer]]\nid = {peer}\naddress = \"{address}\"\n\
+             keys = [{{ id = 1, hex = \"{key}\" }}]\n"
+        );
+        let path = self.write(&format!("keys-{own}-{key}.toml"), &text);
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&path, private).expect("it is ours");
+        path
     }
 
     /// `stateplane view` at the engine's machine.
@@ -379,6 +407,10 @@ fn clients_read_write_cut_and_watch_over_restarts_of_the_engine() {
     let many: Vec<String> = (200..240).map(|at| format!("{at}={at}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let pieces = network.said(&[&["write", "packets"], &many[..]].concat());
+    assert_eq!(pieces[0]["pieces"], 1);
+    let adds: Vec<String> = (200..240).map(|at| format!("{at}=1")).collect();
+    let adds: Vec<&str> = adds.iter().map(String::as_str).collect();
+    let pieces = network.said(&[&["write", "packets", "--add"], &adds[..]].concat());
     assert_eq!(pieces[0]["pieces"], 3);
     network.said(&["write", "packets", "1=4294967295", "--add"]);
     network.said(&["write", "packets", "0=9", "--if", "7"]);
@@ -390,7 +422,7 @@ fn clients_read_write_cut_and_watch_over_restarts_of_the_engine() {
         assert_eq!(network.said(&once)[0]["pieces"], pieces);
     }
     (expected[0], expected[1], expected[2]) = (9, 7, 5);
-    (200..240).for_each(|at| expected[at] = at as u64);
+    (200..240).for_each(|at| expected[at] = at as u64 + 1);
     assert_eq!(network.exact("packets"), expected);
 
     // An engine that was killed has windows and outcomes.
@@ -473,6 +505,46 @@ fn watch(network: &Network, switch: &mut Running) {
     switch.signal("CONT");
     let met = network.exact("packets");
     assert_eq!(met[location(0) as usize], 7);
+}
+
+/// With keys an engine reads and writes; one without, or with another key, is not heard, and the
+/// switch does not take its term for one that is in force.
+#[test]
+fn sealed_switches_hear_engines_with_their_key_alone() {
+    if skipped() {
+        return;
+    }
+    let network = Network::new("k");
+    let keys = network.keys(1, 2, "10.0.9.9", "3c");
+    let _switch = network.switch_with(&["--keys", &keys, "--sealed-port", "500"]);
+    let engine_keys = network.keys(2, 1, "10.0.9.1", "3c");
+    let mut engine = network.engine_with("data", &["--keys", &engine_keys]);
+    network.send(3);
+    network.settles_at(3);
+    network.said(&["write", "packets", "0=7"]);
+    assert_eq!(network.exact("packets")[0], 7);
+    let window = network.said(&["cut", "packets", "--keep"]);
+    assert_eq!(numbers(&window[0]["values"])[0], 7, "a sealed packet has room");
+    let opened = |text: &str| {
+        let series = "stateplane_sealed_messages_total{event=\"opened\"}";
+        Network::metric(text, series).expect("a count")
+    };
+    assert!(opened(&network.metrics()) > 0);
+    engine.signal("KILL");
+    engine.child().wait().expect("its end");
+
+    let other_keys = network.keys(2, 1, "10.0.9.1", "4d");
+    for (folder, stranger) in [("no-key", &[][..]), ("other-key", &["--keys", &other_keys])] {
+        let mut engine = network.engine_with(folder, stranger);
+        let fresh = ["read", "packets", "--fresh", "--timeout", "0.5"];
+        assert_eq!(network.refused(&fresh), (4, "SYNC021".to_owned()), "{folder}");
+        let write = ["write", "packets", "0=9", "--timeout", "0.5"];
+        assert_eq!(network.view(&write).status.code(), Some(4), "{folder}");
+        engine.signal("KILL");
+        engine.child().wait().expect("its end");
+    }
+    let _engine = network.engine_with("data", &["--keys", &engine_keys]);
+    assert_eq!(network.exact("packets")[0], 7);
 }
 
 #[test]
@@ -601,8 +673,34 @@ fn the_python_package_is_built_as_a_wheel_and_used() {
     let _switch = network.switch();
     let _engine = network.engine();
     let site = wheel(&python, network.folder.path());
-    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sync/client.py");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sync");
+    let run = |name: &str| {
+        let mut command = network.command("engine", python.to_str().expect("a path"));
+        command.arg(scripts.join(name)).env("PYTHONPATH", &site);
+        command
+    };
+    script(&mut run("client.py"), "all of it");
+    // The applications' collectors, on what the client has written.
+    let mut collectors = run("collectors.py");
+    collectors.arg(repository()).arg("127.0.0.1:9560");
+    script(&mut collectors, "all collectors");
+}
+
+#[test]
+fn a_gnmi_client_gets_and_subscribes() {
+    if skipped() {
+        return;
+    }
+    let python = match environment("stateplane-sync", &PACKAGES) {
+        Ok(python) => python,
+        Err(reason) => return without_python("gNMI by pygnmi", &reason),
+    };
+    let network = Network::new("g");
+    let _switch = network.switch();
+    let _engine = network.engine();
+    network.exact("packets");
+    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sync/gnmi.py");
     let mut command = network.command("engine", python.to_str().expect("a path"));
-    command.arg(client).env("PYTHONPATH", site);
+    command.arg(client).arg(STATEPLANE);
     script(&mut command, "all of it");
 }

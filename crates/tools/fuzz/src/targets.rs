@@ -2,6 +2,7 @@
 
 mod coordination;
 mod engine;
+mod gnmi;
 mod multicast_store;
 mod program;
 mod script;
@@ -123,5 +124,12 @@ pub const TARGETS: &[Target] = &[
         corpus: |_| multicast_store::messages(),
         words: &[],
         short: 4000,
+    },
+    Target {
+        name: "gnmi",
+        run: gnmi::requests,
+        corpus: |_| gnmi::corpus(),
+        words: gnmi::WORDS,
+        short: 8000,
     },
 ];

@@ -41,5 +41,5 @@ macro_rules! short_runs {
 
 short_runs!(
     preprocessor parser checker ir generator interpreter stf toml wire store coordination
-    multicast_store
+    multicast_store gnmi
 );
