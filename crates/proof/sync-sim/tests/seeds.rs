@@ -18,6 +18,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.unknown += of.unknown;
         sum.refused += of.refused;
         sum.generations += of.generations;
+        sum.led += of.led;
         sum.greatest = sum.greatest.max(of.greatest);
     }
     sum
@@ -69,6 +70,14 @@ fn cuts() {
 fn writes() {
     let coverage = run(Scenario::writes(), 12);
     assert!(coverage.written > 12 * 10 && coverage.refused > 0);
+}
+
+#[test]
+fn engines_that_stand_by() {
+    let coverage = run(Scenario::standby(), 12);
+    assert!(coverage.led > 12 * 3 && coverage.written > 12 * 10);
+    let coverage = run(Scenario::standby_mixed(), 12);
+    assert!(coverage.led > 12 * 3 && coverage.windows > 12 * 2);
 }
 
 #[test]
