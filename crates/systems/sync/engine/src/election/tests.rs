@@ -209,7 +209,7 @@ impl Node {
 fn no_two_lead_at_one_moment_whatever_is_late_lost_or_asleep() {
     let (mut leaders, mut takeovers) = (0, 0);
     for seed in 1..=40 {
-        let mut random = Numbers(seed * 0x9e37_79b9_7f4a_7c15);
+        let mut random = Numbers(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
         let mut store = Store::default();
         let mut nodes: Vec<Node> = (1..=3)
             .map(|nonce| {
@@ -245,7 +245,7 @@ fn no_two_lead_at_one_moment_whatever_is_late_lost_or_asleep() {
                 if now < node.sleeps_until {
                     continue;
                 }
-                if random.below(6_000) == 0 {
+                if random.below(3_000) == 0 {
                     node.sleeps_until = now + random.below(4 * DETECTION);
                 }
                 let local = node.local(now);
@@ -256,12 +256,12 @@ fn no_two_lead_at_one_moment_whatever_is_late_lost_or_asleep() {
                 if let Some(request) = node.election.poll_request(local) {
                     assert!(node.open.is_none(), "one request at a time");
                     let there = now + random.below(20_000);
-                    let back = there
-                        + random.below(if random.below(20) == 0 {
-                            DETECTION
-                        } else {
-                            20_000
-                        });
+                    let slowest = if random.below(20) == 0 {
+                        DETECTION
+                    } else {
+                        20_000
+                    };
+                    let back = there + random.below(slowest);
                     node.open = Some(match random.below(10) {
                         0 => (None, there, Answer::Failed, back),
                         1 => (Some(request), there, Answer::Failed, back),
@@ -291,7 +291,7 @@ fn no_two_lead_at_one_moment_whatever_is_late_lost_or_asleep() {
         }
     }
     assert!(
-        leaders > 400_000 && takeovers > 200,
+        leaders > 400_000 && takeovers > 100,
         "{leaders} {takeovers}"
     );
 }
