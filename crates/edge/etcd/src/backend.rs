@@ -1,7 +1,6 @@
 //! The back end of a controller.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,20 +12,18 @@ use stateplane_membership::Version as _;
 use stateplane_multicast_groups as multicast;
 use stateplane_wire::control::ChainConfig;
 use tokio::runtime::Runtime;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::Channel;
 
+use crate::channel::{LONGEST_ANSWER, TlsFiles, channel};
 use crate::lease::Lease;
 use crate::proto::kv_client::KvClient;
 use crate::proto::lease_client::LeaseClient;
 use crate::proto::{RequestOp, TxnRequest, TxnResponse};
 use crate::transaction::{delete, get, get_all, has_lease, is_absent, is_of, put, read};
-use crate::{EtcdError, PATIENCE, answer};
+use crate::{EtcdError, answer};
 
 /// Time between two attempts to lead.
 const RETRY: Duration = Duration::from_millis(100);
-
-/// Bytes of the longest answer: all configurations of the most chains.
-const LONGEST_ANSWER: usize = 1 << 28;
 
 /// Decisions in etcd, for one of several controllers.
 pub struct EtcdBackend {
@@ -63,17 +60,12 @@ impl EtcdBackend {
             .enable_all()
             .build()
             .map_err(EtcdError::System)?;
-        if file.endpoints.is_empty() {
-            return Err(EtcdError::NoEndpoints);
-        }
-        let tls = tls(file)?;
-        let endpoints: Result<Vec<Endpoint>, EtcdError> = file
-            .endpoints
-            .iter()
-            .map(|endpoint| open(endpoint, tls.as_ref()))
-            .collect();
-        let endpoints = endpoints?.into_iter();
-        let channel = runtime.block_on(async { Channel::balance_list(endpoints) });
+        let tls = TlsFiles {
+            roots: file.tls_roots.as_deref(),
+            certificate: file.tls_certificate.as_deref(),
+            key: file.tls_key.as_deref(),
+        };
+        let channel = channel(&runtime, &file.endpoints, &tls)?;
         Ok(EtcdBackend {
             runtime,
             kv: KvClient::new(channel.clone()).max_decoding_message_size(LONGEST_ANSWER),
@@ -295,40 +287,4 @@ impl Drop for EtcdBackend {
             lease.revoke(self.runtime.handle(), self.leases.clone());
         }
     }
-}
-
-fn open(endpoint: &str, tls: Option<&ClientTlsConfig>) -> Result<Endpoint, EtcdError> {
-    let wrong = |cause| EtcdError::Endpoint {
-        endpoint: endpoint.to_owned(),
-        cause,
-    };
-    let opened = Endpoint::from_shared(endpoint.to_owned())
-        .map_err(wrong)?
-        .connect_timeout(PATIENCE)
-        .timeout(PATIENCE);
-    match tls {
-        Some(tls) if endpoint.starts_with("https:") => {
-            opened.tls_config(tls.clone()).map_err(wrong)
-        }
-        _ => Ok(opened),
-    }
-}
-
-fn tls(file: &EtcdFile) -> Result<Option<ClientTlsConfig>, EtcdError> {
-    let text = |path: &Path| {
-        std::fs::read(path).map_err(|cause| EtcdError::File {
-            path: path.into(),
-            cause,
-        })
-    };
-    let Some(roots) = &file.tls_roots else {
-        return Ok(None);
-    };
-    let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(text(roots)?));
-    Ok(Some(match (&file.tls_certificate, &file.tls_key) {
-        (Some(certificate), Some(key)) => {
-            tls.identity(Identity::from_pem(text(certificate)?, text(key)?))
-        }
-        _ => tls,
-    }))
 }

@@ -15,16 +15,21 @@
 //! and each decision's key to be as the writer last saw it. So a controller that leads no
 //! more, and does not know it, changes nothing, and no chain gets two configurations of
 //! one number.
+//!
+//! Engines of sync have a storage of their own, [`EtcdSyncStore`].
 
 #![allow(clippy::disallowed_methods)]
 
 mod backend;
+mod channel;
 mod error;
 mod lease;
+mod sync;
 mod transaction;
 
 pub use backend::EtcdBackend;
 pub use error::EtcdError;
+pub use sync::EtcdSyncStore;
 
 /// Maximum time for an answer of etcd. Meanwhile the controller hears nothing, so it is short
 /// beside what a controller's absence costs.

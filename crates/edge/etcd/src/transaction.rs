@@ -33,6 +33,11 @@ pub(crate) fn is_of(key: &str, revision: i64) -> Compare {
     equal(key, CompareTarget::Mod, revision)
 }
 
+/// The key has this value.
+pub(crate) fn is_value(key: &str, value: Vec<u8>) -> Compare {
+    equal(key, CompareTarget::Value, TargetUnion::Value(value))
+}
+
 fn operation(request: Request) -> RequestOp {
     RequestOp {
         request: Some(request),
@@ -49,8 +54,14 @@ pub(crate) fn put(key: &str, value: Vec<u8>, lease: i64) -> RequestOp {
 }
 
 pub(crate) fn delete(key: &str) -> RequestOp {
+    delete_between(key, "")
+}
+
+/// Deletes the keys from `first` on that are less than `end`; `first` alone if `end` is empty.
+pub(crate) fn delete_between(first: &str, end: &str) -> RequestOp {
     operation(Request::RequestDeleteRange(DeleteRangeRequest {
-        key: key.into(),
+        key: first.into(),
+        range_end: end.into(),
     }))
 }
 
@@ -59,19 +70,27 @@ pub(crate) fn get(key: &str) -> RequestOp {
     operation(Request::RequestRange(RangeRequest {
         key: key.into(),
         range_end: Vec::new(),
+        limit: 0,
     }))
 }
 
 /// Reads all keys that begin with `folder`, which ends with `/`.
 pub(crate) fn get_all(folder: &str) -> RequestOp {
+    get_some(folder.into(), folder, 0)
+}
+
+/// Reads the first `limit` keys from `first` on, all if it is 0, that begin with `folder`, which ends
+/// with `/`.
+pub(crate) fn get_some(first: Vec<u8>, folder: &str, limit: i64) -> RequestOp {
     // What follows `/` directly: the first key that no longer begins so.
     let mut end = folder.as_bytes().to_vec();
     if let Some(last) = end.last_mut() {
         *last += 1;
     }
     operation(Request::RequestRange(RangeRequest {
-        key: folder.into(),
+        key: first,
         range_end: end,
+        limit,
     }))
 }
 

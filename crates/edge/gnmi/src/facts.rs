@@ -67,26 +67,32 @@ pub struct Needs {
 
 impl Facts {
     /// The groups of `server`.
-    pub fn groups(server: &SyncServer) -> Vec<GroupInfo> {
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::Standby`]: one that stands by follows none.
+    pub fn groups(server: &SyncServer) -> Result<Vec<GroupInfo>, ViewError> {
+        server.check_leads()?;
         let groups = server.report().groups.into_iter();
-        groups
+        Ok(groups
             .map(|group| GroupInfo {
                 name: group.name,
                 locations: group.locations,
             })
-            .collect()
+            .collect())
     }
 
     /// State of `server`, whose groups are `groups`.
     ///
     /// # Errors
     ///
-    /// Those of the engine, which has all groups and gives none.
+    /// [`ViewError::Standby`]; the engine has all groups, and gives no others.
     pub fn of(
         server: &mut SyncServer,
         groups: &[GroupInfo],
         needs: &Needs,
     ) -> Result<Facts, ViewError> {
+        server.check_leads()?;
         let mut facts = Facts {
             term: server.term(),
             ..Facts::default()

@@ -74,12 +74,12 @@ fn moment() -> Moment {
     }
 }
 
+/// Groups, their state, and of each group its windows.
+type Read = (Vec<GroupInfo>, Facts, Vec<Vec<Window>>);
+
 /// Groups, facts and windows of `server` that are wanted, of one moment.
-fn read(
-    server: &mut SyncServer,
-    wanted: &Wanted,
-) -> Result<(Vec<GroupInfo>, Facts, Vec<Vec<Window>>), ViewError> {
-    let groups = Facts::groups(server);
+fn read(server: &mut SyncServer, wanted: &Wanted) -> Result<Read, ViewError> {
+    let groups = Facts::groups(server)?;
     let mut needs = crate::facts::Needs {
         report: true,
         ..crate::facts::Needs::default()
@@ -223,7 +223,7 @@ impl generated::GNmi for Service {
         let first = first?;
         let groups = self
             .views
-            .ask(|server, reply| reply(Ok(Facts::groups(server))))
+            .ask(|server, reply| reply(Facts::groups(server)))
             .await?;
         let subscriptions = Subscriptions::new(&first, &groups)?;
         let (sender, receiver) = mpsc::channel(STREAM);

@@ -112,7 +112,7 @@ impl<S> RemoteCalls<S> {
     }
 
     /// The next call that waits.
-    pub(crate) fn poll(&mut self) -> Option<Call<S>> {
+    pub fn poll(&mut self) -> Option<Call<S>> {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
         self.calls.try_recv().ok()

@@ -185,13 +185,24 @@ impl Copier {
         let mut connection = self.client.get_connection_with_timeout(PATIENCE)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         connection.set_write_timeout(Some(PATIENCE))?;
-        let mut copied = Vec::new();
-        for group in &self.groups {
-            copied.push(last_window(&mut connection, &self.key(group, "windows"))?);
-        }
+        let mut copied: Vec<u64> = Vec::new();
+        let mut term = None;
         self.counters.connected.store(true, Ordering::Relaxed);
         tracing::info!(prefix = self.file.prefix, "copies go to the Redis server");
         while self.alive.strong_count() > 0 {
+            let leads = self.ask(|server| server.check_leads().map(|()| server.term()))?;
+            let before = std::mem::replace(&mut term, leads.ok());
+            if term.is_some() && term != before {
+                // Another engine may have copied windows meanwhile.
+                copied.clear();
+                for group in &self.groups {
+                    copied.push(last_window(&mut connection, &self.key(group, "windows"))?);
+                }
+            }
+            if term.is_none() {
+                thread::park_timeout(Duration::from_millis(self.file.interval_ms));
+                continue;
+            }
             for (group, copied) in self.groups.iter().zip(&mut copied) {
                 self.view(&mut connection, group)?;
                 self.windows(&mut connection, group, copied)?;

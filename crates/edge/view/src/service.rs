@@ -294,8 +294,8 @@ impl generated::View for Service {
         let _call = Call::of(&request);
         let report = self
             .ask(|server, reply| {
-                let told = server.told();
-                reply(Ok((server.report(), told)));
+                let leads = server.check_leads();
+                reply(leads.map(|()| (server.report(), server.told())));
             })
             .await?;
         let (report, told) = report;

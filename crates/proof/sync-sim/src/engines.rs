@@ -20,7 +20,11 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 /// A start of an engine process: an engine for each group.
 pub(crate) struct Process {
     pub(crate) port: u16,
+    /// Its term, and the candidate that it is of.
     pub(crate) term: u64,
+    pub(crate) candidate: usize,
+    /// It stands still.
+    pub(crate) is_asleep: bool,
     pub(crate) groups: Vec<Engine>,
     /// Writes that ended as done since the view began, and those that did not end.
     pub(crate) done: u64,
@@ -30,6 +34,7 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn start(
         number: u16,
+        term: u64,
         scenario: &Scenario,
         now: u64,
         nonce: u32,
@@ -42,7 +47,7 @@ impl Process {
                 batch: BATCH,
                 poll_us: 200,
                 retry_us: 1_000,
-                term: u64::from(number) + 1,
+                term,
                 nonce,
             };
             let mut last = kept(group);
@@ -51,7 +56,9 @@ impl Process {
         };
         Ok(Self {
             port: 5000 + number,
-            term: u64::from(number) + 1,
+            term,
+            candidate: 0,
+            is_asleep: false,
             groups: (0..GROUPS as u16).map(group).collect::<Result<_, _>>()?,
             done: 0,
             open: 0,
@@ -66,6 +73,16 @@ impl Process {
 /// All processes, as the world drives them.
 pub(crate) struct Host {
     pub(crate) processes: Vec<Process>,
+    /// Terms of the processes that sent something since this was looked at.
+    pub(crate) acted: Vec<u64>,
+}
+
+impl Host {
+    /// Processes that do not stand still.
+    fn awake(&mut self) -> impl Iterator<Item = &mut Process> {
+        let processes = self.processes.iter_mut();
+        processes.filter(|process| !process.is_asleep)
+    }
 }
 
 impl Node for Host {
@@ -76,8 +93,7 @@ impl Node for Host {
         let Some((to, bytes)) = datagram(&frame) else {
             return;
         };
-        let process = self.processes.iter_mut();
-        for process in process.filter(|process| process.address() == to) {
+        for process in self.awake().filter(|process| process.address() == to) {
             for engine in &mut process.groups {
                 engine.handle_datagram(now, bytes);
             }
@@ -85,7 +101,7 @@ impl Node for Host {
     }
 
     fn handle_timeout(&mut self, now: u64) {
-        for process in &mut self.processes {
+        for process in self.awake() {
             for engine in &mut process.groups {
                 engine.handle_timeout(now);
             }
@@ -93,16 +109,19 @@ impl Node for Host {
     }
 
     fn poll_transmit(&mut self, _: u64) -> Option<Vec<u8>> {
-        self.processes.iter_mut().find_map(|process| {
+        let (term, frame) = self.awake().find_map(|process| {
             let from = process.address();
             let mut engines = process.groups.iter_mut();
             let bytes = engines.find_map(Engine::poll_transmit)?;
-            Some(frame(from, &bytes))
-        })
+            Some((process.term, frame(from, &bytes)))
+        })?;
+        self.acted.push(term);
+        Some(frame)
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        let engines = self.processes.iter().flat_map(|process| &process.groups);
+        let awake = self.processes.iter().filter(|process| !process.is_asleep);
+        let engines = awake.flat_map(|process| &process.groups);
         engines.filter_map(Engine::poll_timeout).min()
     }
 }

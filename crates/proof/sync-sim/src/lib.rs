@@ -3,7 +3,8 @@
 //! A switch runs the packet counter, or a program that `stateplane sync` has instrumented; engines of
 //! `stateplane-sync` keep views of its two groups.
 //! The link between them loses, duplicates, exchanges and delays messages; switch and engines
-//! start anew; an engine that was replaced lives on. The simulator reads the registers at each
+//! start anew; an engine that was replaced lives on; of engines that stand by for each other the one that
+//! leads stands still, dies and returns. The simulator reads the registers at each
 //! mark, and judges all that an engine tells of its view: no bound, number of locations or age is
 //! too small, each window is whole and delivered once, a write that ended is seen, a staged one is whole
 //! and made once, and when traffic has stopped the view is exact.
@@ -21,6 +22,7 @@ mod report;
 mod scenario;
 mod simulator;
 mod staged;
+mod standby;
 mod world;
 
 pub use options::{Options, PROGRAM, Rule};

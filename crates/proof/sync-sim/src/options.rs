@@ -4,8 +4,8 @@ use crate::scenario::Scenario;
 use stateplane_world::{Chosen, Command, EngineKind, rules};
 
 rules! {
-    /// A rule of `docs/sync-protocol.md` that can be turned off when the switch's program is
-    /// compiled.
+    /// A rule of `docs/sync-protocol.md` that can be turned off, those of the switch when its program
+    /// is compiled.
     Rule;
     /// Of opaque values t is 0 (rule 1).
     Opaque = "opaque", Some("SYNC_FAULT_OPAQUE");
@@ -49,6 +49,8 @@ rules! {
     Once = "once", Some("SYNC_FAULT_ONCE");
     /// Written locations are queued (rule 23).
     WrittenQueued = "written-queued", Some("SYNC_FAULT_WRITTEN_QUEUED");
+    /// An engine whose lease is over does not act (rule 20).
+    Lease = "lease", None;
 }
 
 /// Inputs of a run besides its seed.

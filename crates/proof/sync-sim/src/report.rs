@@ -30,6 +30,8 @@ pub struct Coverage {
     pub refused: u64,
     /// Views that began.
     pub generations: u64,
+    /// Engines that stood by and began to lead.
+    pub led: u64,
     /// Greatest bound told.
     pub greatest: u64,
 }
@@ -76,13 +78,14 @@ impl fmt::Display for Report {
             unknown,
             refused,
             generations,
+            led,
             greatest,
         } = self.coverage;
         writeln!(
             f,
             "seed {} in {}: {told} bounds told, {unbounded} unbounded, the greatest {greatest}; \
              {marks} marks, {repaired} repairs, {windows} windows, {written} writes, {staged} staged, {unknown} \
-             unknown, {refused} refusals, {generations} views; trace {:016x}",
+             unknown, {refused} refusals, {generations} views, {led} elected; trace {:016x}",
             self.seed, self.options.scenario.name, self.trace
         )?;
         if self.is_good() {

@@ -49,6 +49,10 @@ pub struct Scenario {
     pub zombies: u32,
     /// Starts of the switch.
     pub switch_starts: u64,
+    /// Engines that stand by for each other; 0: none, and `engine_starts` are ordered. Otherwise so
+    /// often the one that leads stands still, which is what `zombies` is the chance of, or dies and
+    /// returns.
+    pub candidates: u64,
 }
 
 const GOOD: LinkQuality = LinkQuality {
@@ -93,6 +97,7 @@ impl Scenario {
             engine_starts: 0,
             zombies: 0,
             switch_starts: 0,
+            candidates: 0,
         }
     }
 
@@ -207,6 +212,32 @@ impl Scenario {
         }
     }
 
+    /// Engines that stand by for each other, with writes.
+    pub const fn standby() -> Self {
+        Self {
+            name: "standby",
+            candidates: 3,
+            engine_starts: 5,
+            zombies: 500,
+            writes: 60,
+            link: BAD,
+            traffic: 80_000,
+            settle: 60_000,
+            ..Self::quiet()
+        }
+    }
+
+    /// The same with cuts and starts of the switch.
+    pub const fn standby_mixed() -> Self {
+        Self {
+            name: "standby-mixed",
+            cuts: 10,
+            switch_starts: 1,
+            first_position: (1 << 32) - 200,
+            ..Self::standby()
+        }
+    }
+
     /// All of it.
     pub const fn mixed() -> Self {
         Self {
@@ -264,7 +295,7 @@ impl Scenario {
     }
 
     /// All scenarios.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::quiet(),
         Self::overload(),
         Self::slow_sweep(),
@@ -280,6 +311,8 @@ impl Scenario {
         Self::kinds_mixed(),
         Self::kinds_writes(),
         Self::kinds_staged(),
+        Self::standby(),
+        Self::standby_mixed(),
     ];
 
     /// The scenario of that name.

@@ -110,7 +110,7 @@ impl Simulator {
                 }
             })
         };
-        let remains = World::new(scenario, &make, seed)?.run()?;
+        let remains = World::new(scenario, &make, self.options.without, seed)?.run()?;
         Ok(Report {
             seed,
             options: self.options.clone(),

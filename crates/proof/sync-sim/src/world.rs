@@ -3,16 +3,19 @@
 use crate::device::{Device, HOST_PORT, value};
 use crate::engines::{BATCH, Host, Process, datagram, packet};
 use crate::judge::{Judge, Violation, registers};
+use crate::options::Rule;
 use crate::program::{GROUPS, Group};
 use crate::report::Coverage;
 use crate::scenario::Scenario;
 use crate::simulator::SimError;
 use crate::staged::StagedWrites;
+use crate::standby::{Standby, Step, Window};
 use core::net::Ipv4Addr;
 use stateplane_sync::Event;
 use stateplane_sync_setup::CONTROL_PORT;
 use stateplane_wire::sync::{CutKind, MessageType, Operation, Outcome, Packet, Repr};
-use stateplane_world::{Clock, Net, Node as _, NodePort, NodeSpec, Random, Step, Topology};
+use stateplane_world::Step as NetStep;
+use stateplane_world::{Clock, Net, Node as _, NodePort, NodeSpec, Random, Topology};
 
 /// Makes a switch that knows nothing, of its incarnation.
 pub(crate) type MakeDevice<'a> = &'a dyn Fn(u32) -> Result<Box<dyn Device>, SimError>;
@@ -23,7 +26,7 @@ const ENGINES: usize = 1;
 /// Bytes around a frame on the wire.
 const FRAMING: u64 = 24;
 
-enum Happening {
+pub(crate) enum Happening {
     Packet { index: u32, length: u16 },
     Write { process: u64 },
     Stage { process: u64, group: u16 },
@@ -31,6 +34,7 @@ enum Happening {
     EngineStarts { old_lives: bool },
     SwitchStarts,
     Heal,
+    Standby(Step),
 }
 
 /// Results of a world that has ended.
@@ -67,21 +71,23 @@ impl stateplane_world::Node for SwitchCore<'_> {
 pub(crate) struct World<'a> {
     scenario: &'a Scenario,
     make: MakeDevice<'a>,
-    net: Net<Vec<u8>, Happening>,
+    pub(crate) net: Net<Vec<u8>, Happening>,
+    /// Engines that stand by for each other, in a scenario that has them.
+    pub(crate) standby: Option<Standby>,
     device: Box<dyn Device>,
     incarnation: u32,
     /// When this start of the switch began, and the bytes of UPDATEs since then, by group.
     began: u64,
     bytes: [u64; GROUPS],
-    host: Host,
+    pub(crate) host: Host,
     starts: u16,
-    judge: Judge,
+    pub(crate) judge: Judge,
     staged: StagedWrites,
-    coverage: Coverage,
+    pub(crate) coverage: Coverage,
     faults: Vec<(u64, String)>,
     /// Writes of all processes that ended as done, and that may have been done.
     done: u64,
-    maybe: u64,
+    pub(crate) maybe: u64,
     /// Cuts that engines were asked for, less those that were made.
     cuts_left: u64,
 }
@@ -90,6 +96,7 @@ impl<'a> World<'a> {
     pub(crate) fn new(
         scenario: &'a Scenario,
         make: MakeDevice<'a>,
+        without: Option<Rule>,
         seed: u64,
     ) -> Result<Self, SimError> {
         let mut random = Random::new(seed);
@@ -114,8 +121,10 @@ impl<'a> World<'a> {
             incarnation,
             began: 0,
             bytes: [0; GROUPS],
+            standby: None,
             host: Host {
                 processes: Vec::new(),
+                acted: Vec::new(),
             },
             starts: 0,
             judge: Judge::default(),
@@ -127,7 +136,14 @@ impl<'a> World<'a> {
             cuts_left: 0,
             net,
         };
-        world.start_engine()?;
+        if scenario.candidates > 0 {
+            let acts_on = without == Some(Rule::Lease);
+            let random = &mut world.net.random;
+            world.standby = Some(Standby::new(scenario.candidates, acts_on, random));
+            world.begin_standby();
+        } else {
+            world.start_engine()?;
+        }
         world.after_switch();
         world.plan(&mut plan);
         Ok(world)
@@ -190,27 +206,29 @@ impl<'a> World<'a> {
         let end = self.scenario.traffic + self.scenario.settle;
         while let Some(step) = self.net.next_before(end) {
             match step {
-                Step::Message { from, to, message } => match to.node {
+                NetStep::Message { from, to, message } => match to.node {
                     SWITCH => self.deliver(to.port, &message),
                     _ => {
+                        self.end_leases();
                         let local = self.net.local(ENGINES);
                         self.host.handle_message(local, to.port, from, message);
                         self.after_engines();
                         self.judge_views();
                     }
                 },
-                Step::Timeout { node: SWITCH } => {
+                NetStep::Timeout { node: SWITCH } => {
                     let local = self.net.local(SWITCH);
                     self.device.handle_timeout(local);
                     self.after_switch();
                 }
-                Step::Timeout { .. } => {
+                NetStep::Timeout { .. } => {
+                    self.end_leases();
                     let local = self.net.local(ENGINES);
                     self.host.handle_timeout(local);
                     self.after_engines();
                 }
-                Step::Lost { .. } => {}
-                Step::Event(happening) => self.happens(happening)?,
+                NetStep::Lost { .. } => {}
+                NetStep::Event(happening) => self.happens(happening)?,
             }
         }
         self.finish();
@@ -231,8 +249,15 @@ impl<'a> World<'a> {
                 self.deliver(HOST_PORT, &frame);
             }
             Happening::Write { process } => {
+                self.end_leases();
                 let processes = self.host.processes.len() as u64;
-                let process = &mut self.host.processes[(process % processes) as usize];
+                let Some(place) = process.checked_rem(processes) else {
+                    return Ok(());
+                };
+                let process = &mut self.host.processes[place as usize];
+                if process.is_asleep {
+                    return Ok(());
+                }
                 let last = self.scenario.locations;
                 let values: Vec<(u32, u64)> = (last - BATCH..last).map(|at| (at, 1)).collect();
                 let write = process.groups[0].write(Operation::Add, &values, 0);
@@ -243,7 +268,10 @@ impl<'a> World<'a> {
                 let bits = self.group(group).bits();
                 let values = self.staged.values(self.scenario.locations - BATCH, bits);
                 let processes = self.host.processes.len() as u64;
-                let process = &mut self.host.processes[(process % processes) as usize];
+                let Some(at) = process.checked_rem(processes) else {
+                    return Ok(());
+                };
+                let process = &mut self.host.processes[at as usize];
                 let all: Vec<(u32, u64)> = values.iter().map(|(at, value)| (*at, *value)).collect();
                 if let Ok(ticket) = process.groups[usize::from(group)].write_staged(&all) {
                     let of = (process.port, process.term);
@@ -252,11 +280,16 @@ impl<'a> World<'a> {
                 self.after_engines();
             }
             Happening::Cut { group, kind } => {
-                if let Some(process) = self.host.processes.last_mut() {
+                self.end_leases();
+                let last = self.host.processes.last_mut();
+                if let Some(process) = last.filter(|process| !process.is_asleep) {
                     let is_taken = process.groups[usize::from(group)].cut(kind, 0);
                     self.cuts_left += u64::from(is_taken);
                 }
                 self.after_engines();
+            }
+            Happening::EngineStarts { old_lives } if self.standby.is_some() => {
+                self.fail_candidate(old_lives);
             }
             Happening::EngineStarts { old_lives } => {
                 if !old_lives && let Some(old) = self.host.processes.pop() {
@@ -265,18 +298,38 @@ impl<'a> World<'a> {
                 self.start_engine()?;
             }
             Happening::SwitchStarts => self.restart_switch()?,
-            Happening::Heal => self.net.heal(),
+            Happening::Heal => {
+                self.net.heal();
+                if let Some(standby) = &mut self.standby {
+                    standby.heal();
+                }
+            }
+            Happening::Standby(step) => self.standby_step(step)?,
         }
         Ok(())
     }
 
     fn start_engine(&mut self) -> Result<(), SimError> {
+        let kept: Vec<_> = (0..GROUPS as u16).map(|at| self.judge.kept(at)).collect();
+        let term = u64::from(self.starts) + 1;
+        self.begin_process(0, term, |group| kept[usize::from(group)].clone())
+    }
+
+    /// An engine process begins under a term; `kept` are the last windows of a group.
+    pub(crate) fn begin_process(
+        &mut self,
+        candidate: usize,
+        term: u64,
+        kept: impl Fn(u16) -> Vec<(u32, u32)>,
+    ) -> Result<(), SimError> {
         let local = self.net.local(ENGINES);
         let nonce = self.net.random.between(1, u32::MAX.into()) as u32;
-        let kept = |group| self.judge.kept(group);
-        let process = Process::start(self.starts, self.scenario, local, nonce, kept)?;
+        let process = Process::start(self.starts, term, self.scenario, local, nonce, kept)?;
         self.starts += 1;
-        self.host.processes.push(process);
+        self.host.processes.push(Process {
+            candidate,
+            ..process
+        });
         self.after_engines();
         Ok(())
     }
@@ -358,7 +411,9 @@ impl<'a> World<'a> {
                 let now = self.net.now();
                 self.judge.object(
                     "staged",
-                    format!("{now} µs: cut {epoch} of group {group} is no whole write, or one again"),
+                    format!(
+                        "{now} µs: cut {epoch} of group {group} is no whole write, or one again"
+                    ),
                 );
             }
             self.judge.unwanted((self.incarnation, group, epoch));
@@ -377,7 +432,8 @@ impl<'a> World<'a> {
             }
         } else if message.message_type == MessageType::Stage && self.registers(group) != before {
             let now = self.net.now();
-            let what = format!("{now} µs: what is staged for group {group} is there before its cut");
+            let what =
+                format!("{now} µs: what is staged for group {group} is there before its cut");
             self.judge.object("staged", what);
         }
         self.after_switch();
@@ -443,16 +499,21 @@ impl<'a> World<'a> {
         }
     }
 
-    fn after_engines(&mut self) {
+    pub(crate) fn after_engines(&mut self) {
         let now = self.net.now();
         for at in 0..self.host.processes.len() {
+            if self.host.processes[at].is_asleep {
+                continue;
+            }
             for group in 0..GROUPS {
                 while let Some(event) = self.host.processes[at].groups[group].poll_event() {
                     self.take(now, at, group, event);
                 }
             }
         }
-        for frame in self.net.poll(ENGINES, &mut self.host) {
+        let sent = self.net.poll(ENGINES, &mut self.host);
+        self.judge_acts();
+        for frame in sent {
             let from = NodePort::new(ENGINES, 0);
             if let Some(to) = self.net.peer(from) {
                 self.net.send(from, to, &frame);
@@ -469,7 +530,9 @@ impl<'a> World<'a> {
                     if outcome.is_some() && !is_made {
                         self.judge.object(
                             "staged",
-                            format!("{now} µs: a write of group {group} that was not made has ended"),
+                            format!(
+                                "{now} µs: a write of group {group} that was not made has ended"
+                            ),
                         );
                     }
                     self.coverage.staged += u64::from(outcome.is_some());
@@ -503,6 +566,15 @@ impl<'a> World<'a> {
                 epoch,
                 values,
             } => {
+                if self.standby.is_some() {
+                    let window = Window {
+                        group: group as u16,
+                        incarnation,
+                        epoch,
+                        values,
+                    };
+                    return self.keep(process, window);
+                }
                 let place = (incarnation, group as u16, epoch.into());
                 self.coverage.windows += u64::from(self.judge.window(now, place, &values));
                 self.host.processes[process].groups[group].window_kept(incarnation, epoch);
@@ -522,7 +594,8 @@ impl<'a> World<'a> {
     fn judge_views(&mut self) {
         let now = self.net.now();
         let local = self.net.local(ENGINES);
-        for process in &self.host.processes {
+        let awake = self.host.processes.iter().filter(|it| !it.is_asleep);
+        for process in awake {
             for (group, engine) in process.groups.iter().enumerate() {
                 if let Some(told) = engine.told(local) {
                     self.coverage.told += 1;
@@ -544,6 +617,9 @@ impl<'a> World<'a> {
     fn finish(&mut self) {
         let local = self.net.local(ENGINES);
         let mut wrong = Vec::new();
+        if self.host.processes.is_empty() {
+            wrong.push("no engine leads".to_owned());
+        }
         if let Some(process) = self.host.processes.last() {
             let open = self.staged.open(process.port);
             if open > 0 {

@@ -62,5 +62,6 @@ rules! {
     without_staged_apart: StagedApart, Scenario::staged(), ["staged", "rest"];
     without_fence: Fence, Scenario::writes(), ["fencing", "age"];
     without_once: Once, Scenario::writes(), ["once"];
+    without_lease: Lease, Scenario::standby(), ["lease", "fencing"];
     without_written_queued: WrittenQueued, Scenario::writes(), ["all but k", "bound", "rest"];
 }

@@ -19,6 +19,7 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.unknown += of.unknown;
         sum.refused += of.refused;
         sum.generations += of.generations;
+        sum.led += of.led;
         sum.greatest = sum.greatest.max(of.greatest);
     }
     sum
@@ -76,6 +77,14 @@ fn writes() {
 fn staged_writes_are_whole_and_made_once() {
     let coverage = run(Scenario::staged(), 12);
     assert!(coverage.staged > 12 * 4 && coverage.refused > 0);
+}
+
+#[test]
+fn engines_that_stand_by() {
+    let coverage = run(Scenario::standby(), 12);
+    assert!(coverage.led > 12 * 3 && coverage.written > 12 * 10);
+    let coverage = run(Scenario::standby_mixed(), 12);
+    assert!(coverage.led > 12 * 3 && coverage.windows > 12 * 2);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::p4runtime::read_tls;
 use crate::signal::stop_flag;
 use crate::store::{read_keys, ready, show};
 use clap::Args;
+use stateplane_etcd::{EtcdError, EtcdSyncStore};
 use stateplane_host::metrics::sync_metrics;
 use stateplane_host::remote::{Remote, remote};
 use stateplane_host::sync::{SyncEngineFile, SyncError, SyncReport, SyncServer};
@@ -24,8 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// and says how far the view is off.
 ///
 /// The switches run programs with the sync library, as apps/packet-counter, and their files have a
-/// section `[sync]`; docs/sync-engine.md describes both files. Prints `ready` when it polls; on exit,
-/// prints its counters to standard error as JSON.
+/// section `[sync]`; docs/sync-engine.md describes both files. Several engines with one etcd elect one
+/// of them, and the others stand by. Prints `ready` when it polls or stands by; on exit, prints its
+/// counters to standard error as JSON.
 #[derive(Args)]
 pub struct SyncEngineArguments {
     /// Groups, log and address for clients (TOML)
@@ -60,11 +62,12 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     let file = SyncEngineFile::read(&arguments.config).map_err(|error| failed(&error))?;
     let file = match &arguments.data {
         Some(folder) => SyncEngineFile {
-            data: folder.clone(),
+            data: Some(folder.clone()),
             ..file
         },
         None => file,
     };
+    file.check_place().map_err(|error| failed(&error))?;
     let tls = read_tls(
         arguments.tls_certificate.as_deref(),
         arguments.tls_key.as_deref(),
@@ -82,7 +85,7 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     }
     let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
     let stop = stop_flag()?;
-    let mut server = SyncServer::bind(&file).map_err(|error| failed(&error))?;
+    let mut server = bind(&file)?;
     if let Some(guard) = guard {
         server.set_guard(guard);
     }
@@ -111,6 +114,34 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     let report = server.run(&stop).map_err(|error| failed(&error))?;
     show(&with_copies(report, copies.as_deref()));
     Ok(())
+}
+
+/// An engine with a log in a folder, or one of several that share an etcd.
+fn bind(file: &SyncEngineFile) -> Result<SyncServer, CommandError> {
+    let Some(etcd) = &file.etcd else {
+        return SyncServer::bind(file).map_err(|error| failed(&error));
+    };
+    let (outcomes, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
+    let store = EtcdSyncStore::new(etcd, outcomes, told()).map_err(|error| {
+        let failure = match error {
+            EtcdError::System(_) => Failure::System,
+            _ => Failure::Input,
+        };
+        CommandError::coded(failure, error.code(), error)
+    })?;
+    SyncServer::bind_shared(file, Box::new(store), calls).map_err(|error| failed(&error))
+}
+
+/// Says what is wrong with etcd, once for each change.
+fn told() -> impl FnMut(&EtcdError) + Send + 'static {
+    let mut last = String::new();
+    move |error| {
+        let text = error.to_string();
+        if text != last {
+            tracing::error!(code = error.code(), "{text}; the engine goes on trying");
+            last = text;
+        }
+    }
 }
 
 fn scrape(

@@ -1,13 +1,15 @@
 //! `stateplane view`: reads and changes the views of an engine of sync.
 
+mod engine;
 mod print;
+
+pub use engine::EngineArguments;
 
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
 use print::Printer;
 use stateplane_view::proto::v1::{self, view_client::ViewClient};
-use stateplane_view::{code_of, connect, unpack};
-use std::time::Duration;
+use stateplane_view::{code_of, unpack};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
@@ -22,25 +24,6 @@ pub struct ViewArguments {
     engine: EngineArguments,
     #[command(subcommand)]
     command: ViewCommand,
-}
-
-/// Address of an engine, and the form in which its answers are printed.
-#[derive(Args)]
-pub struct EngineArguments {
-    /// Address of the engine, `rpc` in its file
-    #[arg(
-        long = "engine",
-        value_name = "ADDRESS:PORT",
-        default_value = "127.0.0.1:9560",
-        global = true
-    )]
-    pub address: String,
-    /// Seconds until a request is given up
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, global = true)]
-    pub timeout: f64,
-    /// Print JSON, one object a line
-    #[arg(long, global = true)]
-    pub json: bool,
 }
 
 #[derive(Args)]
@@ -159,39 +142,8 @@ pub fn run(arguments: &ViewArguments) -> Result<(), CommandError> {
     arguments.engine.run(carry_out(arguments))
 }
 
-impl EngineArguments {
-    /// Runs what asks an engine.
-    pub fn run(
-        &self,
-        asks: impl Future<Output = Result<(), CommandError>>,
-    ) -> Result<(), CommandError> {
-        if !(0.001..=600.0).contains(&self.timeout) {
-            let message = "--timeout is between 0.001 and 600 seconds";
-            return Err(CommandError::new(Failure::Input, message));
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| CommandError::new(Failure::System, error))?;
-        runtime.block_on(asks)
-    }
-
-    /// A client of the engine.
-    pub async fn client(&self) -> Result<ViewClient<Channel>, CommandError> {
-        let opened = connect(format!("http://{}", self.address)).await;
-        opened.map_err(|error| {
-            let message = format!("no engine answers at {}: {error}", self.address);
-            CommandError::new(Failure::System, message)
-        })
-    }
-
-    /// Time that the engine has for an answer, in µs.
-    pub fn patience_us(&self) -> u64 {
-        Duration::from_secs_f64(self.timeout).as_micros() as u64
-    }
-}
-
-struct Session {
+struct Session<'a> {
+    engine: &'a EngineArguments,
     client: ViewClient<Channel>,
     patience_us: u64,
     printer: Printer,
@@ -223,6 +175,7 @@ impl LimitArguments {
 async fn carry_out(arguments: &ViewArguments) -> Result<(), CommandError> {
     let engine = &arguments.engine;
     let mut session = Session {
+        engine,
         client: engine.client().await?,
         patience_us: engine.patience_us(),
         printer: Printer { json: engine.json },
@@ -280,7 +233,7 @@ fn packed(locations: impl Iterator<Item = u32>) -> Vec<u8> {
     locations.flat_map(u32::to_le_bytes).collect()
 }
 
-impl Session {
+impl Session<'_> {
     async fn groups(&mut self) -> Result<(), CommandError> {
         let said = self.client.groups(v1::GroupsRequest {}).await;
         self.printer.groups(&said.map_err(refused)?.into_inner());
@@ -406,20 +359,33 @@ impl Session {
         after: u64,
         count: Option<u64>,
     ) -> Result<(), CommandError> {
-        let request = v1::WindowsRequest {
-            group: group.to_owned(),
-            after,
-        };
-        let said = self.client.windows(request).await;
-        let mut windows = said.map_err(refused)?.into_inner();
-        let mut left = count.unwrap_or(u64::MAX);
-        while left > 0
-            && let Some(window) = windows.message().await.map_err(refused)?
-        {
-            self.printer.window(group, &window);
-            left -= 1;
+        let (mut after, mut left) = (after, count.unwrap_or(u64::MAX));
+        loop {
+            let request = v1::WindowsRequest {
+                group: group.to_owned(),
+                after,
+            };
+            let ended = match self.client.windows(request).await {
+                Ok(said) => {
+                    let mut windows = said.into_inner();
+                    loop {
+                        if left == 0 {
+                            return Ok(());
+                        }
+                        match windows.message().await {
+                            Ok(Some(window)) => {
+                                self.printer.window(group, &window);
+                                (after, left) = (window.number, left - 1);
+                            }
+                            Ok(None) => return Ok(()),
+                            Err(status) => break status,
+                        }
+                    }
+                }
+                Err(status) => status,
+            };
+            self.follow(ended).await?;
         }
-        Ok(())
     }
 
     async fn watch(
@@ -427,16 +393,37 @@ impl Session {
         request: v1::SubscribeRequest,
         count: Option<u64>,
     ) -> Result<(), CommandError> {
-        let group = request.group.clone();
-        let said = self.client.subscribe(request).await;
-        let mut notifications = said.map_err(refused)?.into_inner();
         let mut left = count.unwrap_or(u64::MAX);
-        while left > 0
-            && let Some(next) = notifications.message().await.map_err(refused)?
-        {
-            self.printer.notification(&group, &next);
-            left -= 1;
+        loop {
+            let ended = match self.client.subscribe(request.clone()).await {
+                Ok(said) => {
+                    let mut notifications = said.into_inner();
+                    loop {
+                        if left == 0 {
+                            return Ok(());
+                        }
+                        match notifications.message().await {
+                            Ok(Some(next)) => {
+                                self.printer.notification(&request.group, &next);
+                                left -= 1;
+                            }
+                            Ok(None) => return Ok(()),
+                            Err(status) => break status,
+                        }
+                    }
+                }
+                Err(status) => status,
+            };
+            self.follow(ended).await?;
         }
+    }
+
+    /// Goes to the engine that leads when that of a stream has ended or stands by.
+    async fn follow(&mut self, ended: Status) -> Result<(), CommandError> {
+        if !self.engine.goes_on(&ended) {
+            return Err(refused(ended));
+        }
+        self.client = self.engine.client().await?;
         Ok(())
     }
 }

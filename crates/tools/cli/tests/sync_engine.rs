@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Time after which an engine tells that a switch is silent, and some more.
 const SILENT: Duration = Duration::from_millis(4_000);
 
+/// Time after which one of several engines takes another's place.
+const DETECTION: Duration = Duration::from_millis(1_000);
+
 /// Tools with which the Python package is built and used, and a client of gNMI.
 const PACKAGES: [&str; 4] = [
     "grpcio-tools==1.85.1",
@@ -152,12 +155,34 @@ impl Network {
     }
 
     fn engine(&self) -> Running {
-        self.engine_with("data", &[])
+        self.engine_in("data", &[])
     }
 
     /// An engine whose log is in this folder.
-    fn engine_with(&self, folder: &str, more: &[&str]) -> Running {
+    fn engine_in(&self, folder: &str, more: &[&str]) -> Running {
         let data = self.folder.path().join(folder);
+        let text = format!("data = \"{}\"\n", data.display());
+        let redis = "[redis]\nurl = \"redis://127.0.0.1:6390\"\ninterval_ms = 10\n";
+        self.engine_with("engine.toml", 0, (&text, redis), more)
+    }
+
+    /// One of several engines that share an etcd.
+    fn candidate(&self, number: u16) -> Running {
+        let etcd = format!(
+            "[etcd]\nendpoints = [\"http://127.0.0.1:2379\"]\ndetection_ms = {}\n",
+            DETECTION.as_millis()
+        );
+        self.engine_with(&format!("engine{number}.toml"), number, ("", &etcd), &[])
+    }
+
+    /// An engine whose ports are behind those of the first by `number`.
+    fn engine_with(
+        &self,
+        name: &str,
+        number: u16,
+        (head, tail): (&str, &str),
+        more: &[&str],
+    ) -> Running {
         let shown: Vec<u64> = (0..SOURCES).map(location).collect();
         let group = |name: &str, number: u32| {
             format!(
@@ -165,17 +190,26 @@ impl Network {
                  locations = 1024\nretry_us = 3000\nmetrics = {shown:?}\n"
             )
         };
-        let head = format!(
-            "listen = \"10.0.9.9\"\ndata = \"{}\"\nrpc = \"127.0.0.1:9560\"\n",
-            data.display()
-        );
-        let redis = "[redis]\nurl = \"redis://127.0.0.1:6390\"\ninterval_ms = 10\n";
-        let text = head + &group("packets", 0) + &group("bytes", 1) + redis;
-        let config = self.write("engine.toml", &text);
-        self.start(
-            "engine",
-            &[&["engine", &config, "--metrics", "127.0.0.1:9100"], more].concat(),
-        )
+        let (rpc, metrics) = (9560 + number, format!("127.0.0.1:{}", 9100 + number));
+        let head = format!("listen = \"10.0.9.9\"\n{head}rpc = \"127.0.0.1:{rpc}\"\n");
+        let text = head + &group("packets", 0) + &group("bytes", 1) + tail;
+        let config = self.write(name, &text);
+        let arguments = ["engine", &config, "--metrics", &metrics];
+        self.start("engine", &[&arguments, more].concat())
+    }
+
+    /// An etcd of one member at the engine's machine.
+    fn etcd(&self) -> Running {
+        let mut command = self.command("engine", "etcd");
+        let arch = std::env::consts::ARCH.replace("aarch64", "arm64");
+        command
+            .args(["--data-dir", "etcd-data", "--log-level", "error"])
+            .env("ETCD_UNSUPPORTED_ARCH", arch)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(self.log("etcd"));
+        Running::start(&mut command)
     }
 
     /// A file of keys for the end `own`, whose only peer is `peer` at this address.
@@ -284,11 +318,29 @@ impl Network {
     }
 
     fn metrics(&self) -> String {
-        let script = "exec 3<>/dev/tcp/127.0.0.1/9100; \
-                      printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
+        self.metrics_of(0)
+    }
+
+    /// Metrics of an engine by its number.
+    fn metrics_of(&self, number: u16) -> String {
+        let script = format!(
+            "exec 3<>/dev/tcp/127.0.0.1/{}; \
+             printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3",
+            9100 + number
+        );
         let mut asked = self.command("engine", "bash");
-        let output = asked.args(["-c", script]).output().expect("bash");
+        let output = asked.args(["-c", &script]).output().expect("bash");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Waits until an engine leads; gives the time that it took.
+    fn leads(&self, number: u16) -> Duration {
+        let start = Instant::now();
+        while Network::metric(&self.metrics_of(number), "stateplane_sync_leads{}") != Some(1) {
+            assert!(start.elapsed() < PATIENCE, "{number} does not lead");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        start.elapsed()
     }
 
     /// The metric with this name and these labels.
@@ -518,13 +570,17 @@ fn sealed_switches_hear_engines_with_their_key_alone() {
     let keys = network.keys(1, 2, "10.0.9.9", "3c");
     let _switch = network.switch_with(&["--keys", &keys, "--sealed-port", "500"]);
     let engine_keys = network.keys(2, 1, "10.0.9.1", "3c");
-    let mut engine = network.engine_with("data", &["--keys", &engine_keys]);
+    let mut engine = network.engine_in("data", &["--keys", &engine_keys]);
     network.send(3);
     network.settles_at(3);
     network.said(&["write", "packets", "0=7"]);
     assert_eq!(network.exact("packets")[0], 7);
     let window = network.said(&["cut", "packets", "--keep"]);
-    assert_eq!(numbers(&window[0]["values"])[0], 7, "a sealed packet has room");
+    assert_eq!(
+        numbers(&window[0]["values"])[0],
+        7,
+        "a sealed packet has room"
+    );
     let opened = |text: &str| {
         let series = "stateplane_sealed_messages_total{event=\"opened\"}";
         Network::metric(text, series).expect("a count")
@@ -535,15 +591,19 @@ fn sealed_switches_hear_engines_with_their_key_alone() {
 
     let other_keys = network.keys(2, 1, "10.0.9.1", "4d");
     for (folder, stranger) in [("no-key", &[][..]), ("other-key", &["--keys", &other_keys])] {
-        let mut engine = network.engine_with(folder, stranger);
+        let mut engine = network.engine_in(folder, stranger);
         let fresh = ["read", "packets", "--fresh", "--timeout", "0.5"];
-        assert_eq!(network.refused(&fresh), (4, "SYNC021".to_owned()), "{folder}");
+        assert_eq!(
+            network.refused(&fresh),
+            (4, "SYNC021".to_owned()),
+            "{folder}"
+        );
         let write = ["write", "packets", "0=9", "--timeout", "0.5"];
         assert_eq!(network.view(&write).status.code(), Some(4), "{folder}");
         engine.signal("KILL");
         engine.child().wait().expect("its end");
     }
-    let _engine = network.engine_with("data", &["--keys", &engine_keys]);
+    let _engine = network.engine_in("data", &["--keys", &engine_keys]);
     assert_eq!(network.exact("packets")[0], 7);
 }
 
@@ -628,6 +688,103 @@ fn redis_has_copies_of_views_and_windows_over_restarts() {
     let _engine = network.engine();
     network.answers(&["HGET", "stateplane:packets:told", "complete"], "0");
     network.answers(&["EXISTS", "stateplane:packets:values"], "0");
+}
+
+/// The option that names both of two engines.
+const BOTH: [&str; 2] = ["--engine", "127.0.0.1:9560,127.0.0.1:9561"];
+
+#[test]
+fn engines_stand_by_and_the_next_goes_on_where_the_last_was_killed() {
+    if skipped() {
+        return;
+    }
+    if let Some(why) = missing(&["etcd"]) {
+        return eprintln!("skipped: {why} (Debian: etcd-server)");
+    }
+    let network = Network::new("s");
+    let _switch = network.switch();
+    let _etcd = network.etcd();
+    let mut engines = vec![network.candidate(0)];
+    network.leads(0);
+    engines.push(network.candidate(1));
+    network.wait_for_log("this engine stands by");
+    let other = network.view(&["--engine", "127.0.0.1:9561", "read", "packets"]);
+    let said = errors(&other);
+    assert_eq!(other.status.code(), Some(4), "{said}");
+    assert!(
+        said.contains("error[SYNC027]") && said.contains("127.0.0.1:9560"),
+        "{said}"
+    );
+    let asked = |arguments: &[&str]| network.said(&[&BOTH[..], arguments].concat());
+    let exact = || {
+        let read = [
+            "read",
+            "packets",
+            "--fresh",
+            "--bound",
+            "0",
+            "--timeout",
+            "60",
+        ];
+        numbers(&asked(&read)[0]["values"])
+    };
+    let mut expected = vec![0; 1024];
+    let mut took = Vec::new();
+    for (round, leader) in [(1, 0), (2, 1)] {
+        network.send(3);
+        for source in 0..SOURCES {
+            expected[location(source) as usize] += 3;
+        }
+        let id = format!("{round:032x}");
+        let add = ["write", "packets", "0=5", "--add", "--id", &id];
+        assert_eq!(asked(&add)[0]["pieces"], 1);
+        expected[0] += 5;
+        assert_eq!(exact(), expected);
+        assert_eq!(asked(&["cut", "packets", "--keep"])[0]["number"], round);
+        // Its last act is to be killed.
+        let killed = Instant::now();
+        engines[usize::from(leader)].signal("KILL");
+        network.leads(1 - leader);
+        took.push(killed.elapsed());
+        assert_eq!(exact(), expected, "the view is complete again");
+        let after = (round - 1).to_string();
+        let kept = asked(&["windows", "packets", "--after", &after, "--count", "1"]);
+        assert_eq!(
+            (&kept[0]["number"], numbers(&kept[0]["values"])),
+            (&round.into(), expected.clone())
+        );
+        assert_eq!(asked(&add)[0]["pieces"], 0, "it was done before");
+        assert_eq!(exact(), expected);
+        engines[usize::from(leader)] = network.candidate(leader);
+    }
+    println!("the next one led {took:?} after the kill");
+    let least = took.iter().min().expect("two");
+    assert!(*least <= DETECTION + Duration::from_millis(500), "{took:?}");
+
+    // One that stands still beyond its lease finds the other, and acts no more.
+    engines[0].signal("STOP");
+    network.leads(1);
+    let follow = ["windows", "packets", "--after", "2", "--count", "1"];
+    asked(&["cut", "packets", "--keep", "--timeout", "20"]);
+    engines[0].signal("CONT");
+    network.wait_for_log("this engine leads no more");
+    assert_eq!(asked(&follow)[0]["number"], 3);
+    let text = network.metrics_of(1);
+    let fenced = "stateplane_sync_fenced{group=\"packets\"}";
+    assert_eq!(Network::metric(&text, fenced), Some(0), "{text}");
+    assert_eq!(exact(), expected);
+    // One that ends in order is followed at once.
+    let ended = Instant::now();
+    let mut last = engines.pop().expect("the second");
+    last.signal("TERM");
+    assert!(last.finish(PATIENCE).status.success());
+    network.leads(0);
+    println!(
+        "the next one led {:?} after the end in order",
+        ended.elapsed()
+    );
+    assert_eq!(exact(), expected);
+    assert_eq!(asked(&["cut", "packets", "--keep"])[0]["number"], 4);
 }
 
 /// Builds the wheel of python/stateplane_sync from a copy of it, and unpacks it; gives the folder.

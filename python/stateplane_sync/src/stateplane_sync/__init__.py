@@ -4,9 +4,10 @@
 share the bytes of the message they came in.
 """
 
+import time
 import uuid
 from dataclasses import dataclass
-from typing import Iterator, Mapping, Optional, Sequence
+from typing import Iterator, Mapping, Optional, Sequence, Union
 
 import grpc
 import numpy
@@ -17,12 +18,20 @@ __all__ = ["Change", "Engine", "Group", "Refused", "Told", "View", "Window"]
 
 _LONGEST = 32 << 20
 
+# Code of the refusal of an engine that stands by: nothing was done.
+_STANDBY = "SYNC027"
+
+# Seconds for one of several engines to say that it leads, and before all are asked again.
+_LOOK = 1.0
+_PAUSE = 0.05
+
 
 class Refused(Exception):
     """The engine refuses a request.
 
     `code` is the engine's, which `stateplane explain` knows; `None` if the engine was not reached.
-    `unknown` is true if a change may have been made.
+    `unknown` is true if a change may have been made. `leader` is the address of the engine that leads, if
+    one that stands by refused and knows it.
     """
 
     def __init__(self, error: grpc.RpcError):
@@ -30,6 +39,7 @@ class Refused(Exception):
         self.code: Optional[str] = metadata.get("stateplane-code")
         self.status: grpc.StatusCode = error.code()
         self.unknown: bool = self.status == grpc.StatusCode.UNKNOWN
+        self.leader: Optional[str] = metadata.get("stateplane-leader")
         super().__init__(f"[{self.code or self.status.name}] {error.details()}")
 
 
@@ -137,11 +147,16 @@ def _window(message) -> Window:
 
 
 class Engine:
-    """A connection to an engine. `timeout` is the patience of requests, in seconds."""
+    """A connection to an engine. `timeout` is the patience of requests, in seconds.
+
+    Of engines that stand by for each other `address` has all, as a sequence or with commas between, and
+    the one that leads is asked. Requests that the old one has not begun, reads, changes with an id and streams
+    go to the next when the leader changes; another change that was under way is `Refused`, and `unknown`.
+    """
 
     def __init__(
         self,
-        address: str = "127.0.0.1:9560",
+        address: Union[str, Sequence[str]] = "127.0.0.1:9560",
         *,
         timeout: float = 5.0,
         credentials: Optional[grpc.ChannelCredentials] = None,
@@ -150,16 +165,23 @@ class Engine:
             ("grpc.max_receive_message_length", _LONGEST),
             ("grpc.max_send_message_length", _LONGEST),
         ]
+        addresses = address.split(",") if isinstance(address, str) else list(address)
+        if not addresses:
+            raise ValueError("an engine has at least one address")
         if credentials is None:
-            self._channel = grpc.insecure_channel(address, options)
+            self._channels = [grpc.insecure_channel(one, options) for one in addresses]
         else:
-            self._channel = grpc.secure_channel(address, credentials, options)
-        self._stub = view_pb2_grpc.ViewStub(self._channel)
+            self._channels = [grpc.secure_channel(one, credentials, options) for one in addresses]
+        self._stubs = [view_pb2_grpc.ViewStub(channel) for channel in self._channels]
+        # The one that is asked; `None` while none of several is known to lead.
+        self._leader = self._stubs[0] if len(self._stubs) == 1 else None
+        self._timeout = timeout
         self._patience_us = int(timeout * 1e6)
 
     def close(self) -> None:
         """Ends the connection."""
-        self._channel.close()
+        for channel in self._channels:
+            channel.close()
 
     def __enter__(self) -> "Engine":
         return self
@@ -167,23 +189,64 @@ class Engine:
     def __exit__(self, *_) -> None:
         self.close()
 
-    def _call(self, method, request):
-        try:
-            return method(request)
-        except grpc.RpcError as error:
-            raise Refused(error) from None
+    def _stub(self, deadline: float):
+        """The engine that leads; of several they are asked in turn until the deadline."""
+        while self._leader is None:
+            for stub in self._stubs:
+                try:
+                    stub.Groups(view_pb2.GroupsRequest(), timeout=_LOOK)
+                    self._leader = stub
+                    break
+                except grpc.RpcError as error:
+                    if time.monotonic() > deadline:
+                        raise Refused(error) from None
+            else:
+                time.sleep(_PAUSE)
+        return self._leader
 
-    def _stream(self, messages):
-        try:
-            yield from messages
-        except grpc.RpcError as error:
-            raise Refused(error) from None
-        finally:
-            messages.cancel()
+    def _moves(self, error: grpc.RpcError, is_repeatable: bool) -> bool:
+        """True if a request that ended so goes to another engine."""
+        if len(self._stubs) == 1:
+            return False
+        refused = Refused(error)
+        lost = refused.code is None and refused.status in (
+            grpc.StatusCode.UNAVAILABLE,
+            grpc.StatusCode.UNKNOWN,
+        )
+        if lost or refused.code == _STANDBY:
+            self._leader = None
+        return refused.code == _STANDBY or (lost and is_repeatable)
+
+    def _call(self, name: str, request, is_repeatable: bool = True):
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                return getattr(self._stub(deadline), name)(request)
+            except grpc.RpcError as error:
+                if not self._moves(error, is_repeatable) or time.monotonic() > deadline:
+                    refused = Refused(error)
+                    # A connection that broke does not tell whether a change was made.
+                    refused.unknown |= not is_repeatable and refused.code is None
+                    raise refused from None
+
+    def _stream(self, name: str, request, taken=lambda message: None):
+        """Messages of a stream, which goes on at another engine; `taken` is called with each."""
+        while True:
+            messages = getattr(self._stub(time.monotonic() + self._timeout), name)(request)
+            try:
+                for message in messages:
+                    taken(message)
+                    yield message
+                return
+            except grpc.RpcError as error:
+                if not self._moves(error, True):
+                    raise Refused(error) from None
+            finally:
+                messages.cancel()
 
     def groups(self) -> list[Group]:
         """The groups that the engine follows."""
-        said = self._call(self._stub.Groups, view_pb2.GroupsRequest())
+        said = self._call("Groups", view_pb2.GroupsRequest())
         return [
             Group(it.name, it.locations, _told_of(it), it.last_window, it.fenced)
             for it in said.groups
@@ -204,7 +267,7 @@ class Engine:
             limits=_limits(fresh, bound, max_age_us),
             patience_us=self._patience_us,
         )
-        said = self._call(self._stub.ReadAllValues, request)
+        said = self._call("ReadAllValues", request)
         return View(_told(said.told), _values(said.values))
 
     def read_value(self, group: str, location: int, *, fresh: bool = False) -> tuple[int, Told]:
@@ -215,7 +278,7 @@ class Engine:
             limits=_limits(fresh, None, None),
             patience_us=self._patience_us,
         )
-        said = self._call(self._stub.ReadValue, request)
+        said = self._call("ReadValue", request)
         return said.value, _told(said.told)
 
     def write(
@@ -236,7 +299,7 @@ class Engine:
             id=id.bytes if id else b"",
             patience_us=self._patience_us,
         )
-        return self._call(self._stub.WriteValues, request).pieces
+        return self._call("WriteValues", request, id is not None).pieces
 
     def write_if(
         self,
@@ -257,7 +320,7 @@ class Engine:
             id=id.bytes if id else b"",
             patience_us=self._patience_us,
         )
-        return self._call(self._stub.WriteValue, request).done
+        return self._call("WriteValue", request, id is not None).done
 
     def write_all(self, group: str, values, *, id: Optional[uuid.UUID] = None) -> None:
         """WRITE_ALL_VALUES: a value for each location, all of them at once."""
@@ -267,7 +330,7 @@ class Engine:
             id=id.bytes if id else b"",
             patience_us=self._patience_us,
         )
-        self._call(self._stub.WriteAllValues, request)
+        self._call("WriteAllValues", request, id is not None)
 
     def fill(self, group: str, value: int) -> Window:
         """Gives all locations one value, at once; what they held is the window."""
@@ -278,12 +341,16 @@ class Engine:
         request = view_pb2.CutRequest(group=group, keep=keep, patience_us=self._patience_us)
         if fill is not None:
             request.fill = fill
-        return _window(self._call(self._stub.Cut, request))
+        return _window(self._call("Cut", request, False))
 
     def windows(self, group: str, *, after: int = 0) -> Iterator[Window]:
         """The kept windows behind number `after`, then those that come, each once."""
         request = view_pb2.WindowsRequest(group=group, after=after)
-        for message in self._stream(self._stub.Windows(request)):
+
+        def taken(message) -> None:
+            request.after = message.number
+
+        for message in self._stream("Windows", request, taken):
             yield _window(message)
 
     def subscribe(
@@ -305,7 +372,7 @@ class Engine:
             interval_us=int(interval * 1e6),
             heartbeat_us=int(heartbeat * 1e6),
         )
-        for message in self._stream(self._stub.Subscribe(request)):
+        for message in self._stream("Subscribe", request):
             values = _values(message.values)
             places = numpy.frombuffer(message.locations, dtype="<u4")
             if len(places) != len(values):

@@ -3,7 +3,8 @@
 use super::{Families, Labels, sealed};
 use crate::ports::HostPortCounters;
 use crate::switch::{
-    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport, SwitchReport,
+    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport,
+    SwitchReport,
 };
 use stateplane_runtime::Count;
 
@@ -312,6 +313,7 @@ fn objects(families: &mut Families, program: &ProgramReport) {
 mod tests {
     use super::*;
     use crate::ports::PortMode;
+    use crate::switch::SealReport;
     use crate::switch::{CounterReport, TableReport};
     use std::collections::BTreeMap;
 

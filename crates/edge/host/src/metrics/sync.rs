@@ -129,6 +129,16 @@ pub fn sync_metrics(report: &SyncReport) -> String {
         "The engine's term",
         vec![(Vec::new(), report.term)],
     );
+    families.gauge(
+        "stateplane_sync_leads",
+        "1 while the engine follows the switches, 0 while it stands by",
+        vec![(Vec::new(), report.leads.into())],
+    );
+    families.counter(
+        "stateplane_sync_led",
+        "How often the engine began to lead",
+        vec![(Vec::new(), report.led)],
+    );
     let datagrams = [
         ("received", report.received),
         ("sent", report.sent),
@@ -220,6 +230,8 @@ mod tests {
         let report = SyncReport {
             received: 5,
             started_us: 3_000_000,
+            leads: true,
+            led: 2,
             groups: vec![group("a", true), group("b", false)],
             redis: Some(RedisReport {
                 connected: true,
@@ -231,6 +243,8 @@ mod tests {
         let text = sync_metrics(&report);
         for line in [
             "stateplane_sync_start_time_seconds{} 3",
+            "stateplane_sync_leads{} 1",
+            "stateplane_sync_led_total{} 2",
             "stateplane_sync_datagrams_total{event=\"received\"} 5",
             "stateplane_sync_bound{group=\"a\"} 7",
             "stateplane_sync_age_microseconds{group=\"a\"} 900",

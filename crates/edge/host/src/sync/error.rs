@@ -36,6 +36,15 @@ pub enum SyncError {
         /// Its range.
         must: String,
     },
+    /// There is not one place for what outlives the engine.
+    #[error(
+        "`data`, a folder of this engine alone, and [etcd], which several share: {there} there, and \
+         one of them has to be"
+    )]
+    Place {
+        /// Which are there.
+        there: &'static str,
+    },
     /// The log cannot be used.
     #[error("log of the engine: {0}")]
     Log(#[from] LogError),
@@ -62,6 +71,7 @@ impl SyncError {
             SyncError::Read { .. } => "H501",
             SyncError::Parse { .. } => "H502",
             SyncError::Setting { .. } => "H503",
+            SyncError::Place { .. } => "H507",
             SyncError::Log(error) => error.code(),
             SyncError::Bind { .. } => "H504",
             SyncError::Receive(_) => "H505",
@@ -127,6 +137,12 @@ pub enum ViewError {
         /// Number of the oldest window kept.
         oldest: u64,
     },
+    /// Another engine leads, or none does yet.
+    #[error("this engine stands by: {}", of_leader(leader.as_deref()))]
+    Standby {
+        /// Address for clients of the one that leads, if it is known.
+        leader: Option<String>,
+    },
     /// Another engine has a higher term.
     #[error("another engine has a higher term: this one does nothing more for group `{0}`")]
     Fenced(String),
@@ -145,6 +161,7 @@ impl ViewError {
             ViewError::Busy(_) => "SYNC026",
             ViewError::Gone { .. } => "SYNC025",
             ViewError::Fenced(_) => "SYNC013",
+            ViewError::Standby { .. } => "SYNC027",
         }
     }
 
@@ -156,5 +173,14 @@ impl ViewError {
                 ViewError::Malformed(error.to_string())
             }
         }
+    }
+}
+
+/// The engine that leads, in words.
+fn of_leader(leader: Option<&str>) -> String {
+    match leader {
+        Some("") => "another one leads, and serves no clients".to_owned(),
+        Some(address) => format!("the one at {address} leads"),
+        None => "none leads yet".to_owned(),
     }
 }

@@ -23,7 +23,7 @@ const MOST_SHOWN: usize = 256;
 /// ```
 /// let file = r#"
 ///     listen = "10.0.0.9"             # own address; any port unless `port` says one
-///     data = "engine-data"            # folder of the log
+///     data = "engine-data"            # folder of the log, unless there is a section [etcd]
 ///     rpc = "127.0.0.1:9560"          # where clients are served (gRPC); nowhere unless set
 ///
 ///     [[group]]
@@ -56,8 +56,11 @@ pub struct SyncEngineFile {
     /// UDP port of the engine; one that is free unless set.
     #[serde(default)]
     pub port: u16,
-    /// Folder of the log, which has terms, windows and outcomes of writes.
-    pub data: PathBuf,
+    /// Folder of the log, which has terms, windows and outcomes of writes. Without one the file has
+    /// the section `[etcd]`.
+    pub data: Option<PathBuf>,
+    /// An etcd that has them instead, and elects one of several engines of the same groups.
+    pub etcd: Option<SyncEtcdFile>,
     /// Address at which clients are served.
     pub rpc: Option<SocketAddr>,
     /// The groups.
@@ -65,6 +68,30 @@ pub struct SyncEngineFile {
     pub groups: Vec<GroupFile>,
     /// A Redis or Valkey server that gets copies of views and windows.
     pub redis: Option<RedisFile>,
+}
+
+/// An etcd that several engines of the same groups share.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SyncEtcdFile {
+    /// Client addresses of its members, as `http://10.0.0.1:2379`.
+    pub endpoints: Vec<String>,
+    /// Prefix of the keys in etcd, which the engines of the same groups share; `/stateplane-sync`
+    /// unless set.
+    #[serde(default = "etcd_prefix")]
+    pub prefix: String,
+    /// ms without a sign of the engine that leads after which another leads, 200 to 60,000; 2,000
+    /// unless set.
+    #[serde(default = "detection")]
+    pub detection_ms: u64,
+    /// Address that refusals of other engines name, at most 256 bytes; `rpc` unless set.
+    pub announce: Option<String>,
+    /// Certificates (PEM) that `https` endpoints have to be signed by.
+    pub tls_roots: Option<PathBuf>,
+    /// Certificate (PEM) of the engine, for mutual TLS.
+    pub tls_certificate: Option<PathBuf>,
+    /// Private key (PEM) of the engine.
+    pub tls_key: Option<PathBuf>,
 }
 
 /// A Redis or Valkey server that gets copies of views and windows.
@@ -140,6 +167,14 @@ fn windows() -> usize {
     16
 }
 
+fn etcd_prefix() -> String {
+    "/stateplane-sync".to_owned()
+}
+
+fn detection() -> u64 {
+    2_000
+}
+
 fn prefix() -> String {
     "stateplane".to_owned()
 }
@@ -185,6 +220,20 @@ impl SyncEngineFile {
         };
         if file.groups.is_empty() || file.groups.len() > MOST_GROUPS {
             return wrong("", "number of [[group]] sections", "1 to 256");
+        }
+        if let Some(etcd) = &file.etcd {
+            let announced = etcd.announce.as_deref().unwrap_or_default();
+            let checks = [
+                (
+                    (200..=60_000).contains(&etcd.detection_ms),
+                    "detection_ms",
+                    "200 to 60000",
+                ),
+                (announced.len() <= 256, "announce", "at most 256 bytes"),
+            ];
+            if let Some((_, field, must)) = checks.iter().find(|(right, ..)| !right) {
+                return wrong("[etcd]", field, must);
+            }
         }
         if let Some(redis) = &file.redis {
             let checks = [
@@ -238,6 +287,39 @@ impl SyncEngineFile {
             }
         }
         Ok(file)
+    }
+}
+
+impl SyncEngineFile {
+    /// Checks that facts have one place.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::Setting`] if there are both a folder and an etcd, or neither.
+    pub fn check_place(&self) -> Result<(), SyncError> {
+        if self.data.is_some() != self.etcd.is_some() {
+            return Ok(());
+        }
+        let there = if self.data.is_some() {
+            "both are"
+        } else {
+            "neither is"
+        };
+        Err(SyncError::Place { there })
+    }
+
+    /// Address at which other engines tell clients that this one is.
+    pub(super) fn announced(&self) -> String {
+        let etcd = self.etcd.as_ref();
+        let chosen = etcd.and_then(|etcd| etcd.announce.clone());
+        let served = || self.rpc.map(|address| address.to_string());
+        chosen.or_else(served).unwrap_or_default()
+    }
+
+    /// µs without a sign of the engine that leads after which another leads.
+    pub(super) fn detection_us(&self) -> u64 {
+        let etcd = self.etcd.as_ref();
+        etcd.map_or_else(detection, |etcd| etcd.detection_ms) * 1_000
     }
 }
 
@@ -295,8 +377,35 @@ mod tests {
             let refused = refused.expect_err(more);
             assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
         }
+        for (more, field) in [
+            ("detection_ms = 199", "detection_ms"),
+            (&format!("announce = \"{}\"", "a".repeat(257)), "announce"),
+        ] {
+            let refused = parse(&format!("[etcd]\nendpoints = [\"http://a\"]\n{more}"));
+            let refused = refused.expect_err(more);
+            assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
+        }
         assert_eq!(parse("colour = 1").expect_err("no such key").code(), "H502");
         let empty = SyncEngineFile::parse("engine.toml".as_ref(), "data = \"d\"");
         assert_eq!(empty.expect_err("no group").code(), "H503");
+    }
+
+    #[test]
+    fn facts_have_one_place_and_others_are_told_where_the_engine_is() {
+        let mut file = parse("[etcd]\nendpoints = [\"http://a\"]\n").expect("whole");
+        assert_eq!(file.detection_us(), 2_000_000);
+        assert_eq!(file.check_place().expect_err("two").code(), "H507");
+        file.data = None;
+        file.check_place().expect("etcd alone");
+        assert_eq!(file.announced(), "");
+        file.rpc = Some(SocketAddr::from(([10, 0, 0, 1], 9560)));
+        assert_eq!(file.announced(), "10.0.0.1:9560");
+        file.etcd.as_mut().expect("a section").announce = Some("a:1".to_owned());
+        assert_eq!(file.announced(), "a:1");
+        file.etcd = None;
+        let refused = file.check_place().expect_err("neither");
+        assert!(refused.to_string().contains("neither"), "{refused}");
+        file.data = Some("d".into());
+        file.check_place().expect("a folder alone");
     }
 }

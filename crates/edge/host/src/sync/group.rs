@@ -1,11 +1,11 @@
 //! One group of an engine: its view, and the requests that wait for it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use stateplane_disk::Files;
-use stateplane_sync::{Engine, Event, Ticket, Told, WriteError};
-use stateplane_wire::sync::{CutKind, Operation, Outcome};
+use stateplane_sync::{Engine, Event, Told};
+use stateplane_wire::sync::CutKind;
 
 use super::request::pack;
 use super::told::GroupLog;
@@ -14,48 +14,13 @@ use super::{
     Reply, ViewError,
 };
 
+use waiting::{Answer, WaitingChange, WaitingCut, WaitingRead, answer};
+
+mod change;
+mod waiting;
+
 /// Reads, changes and cuts of a group that wait at one time, each.
 const MOST_WAITING: usize = 64;
-
-/// Messages of one change that are with the core at one time.
-const MOST_PIECES: usize = 64;
-
-/// Most values of a change.
-const MOST_VALUES: usize = 1 << 20;
-
-/// An answer that leaves when what it says is on disk.
-pub(super) type Answer = Box<dyn FnOnce() + Send>;
-
-struct WaitingRead {
-    request: ReadRequest,
-    /// Generation and poll that the mark must have.
-    poll: Option<(u64, u64)>,
-    end: u64,
-    reply: Reply<Reading>,
-}
-
-struct WaitingChange {
-    change: Change,
-    next: usize,
-    pieces: u32,
-    tickets: BTreeSet<Ticket>,
-    outcome: Outcome,
-    is_unknown: bool,
-    end: u64,
-    replies: Vec<Reply<ChangeDone>>,
-}
-
-struct WaitingCut {
-    request: CutRequest,
-    /// The core has it.
-    is_asked: bool,
-    /// Epoch and term, once it was made.
-    made: Option<(u32, u64)>,
-    /// The window, once it came.
-    window: Option<CutMade>,
-    end: u64,
-    reply: Reply<CutMade>,
-}
 
 /// A group.
 pub(super) struct Group {
@@ -67,22 +32,18 @@ pub(super) struct Group {
     reads: Vec<WaitingRead>,
     changes: Vec<WaitingChange>,
     cuts: VecDeque<WaitingCut>,
-    /// Windows that are to be on disk before the core hears of it: incarnation and epoch.
-    unconfirmed: Vec<(u32, u32)>,
+    /// Windows that are to be certain before the core hears of it: position, incarnation and epoch.
+    unconfirmed: Vec<(u64, u32, u32)>,
     answers: Vec<Answer>,
+    /// Another engine's term with which a switch refused this one.
+    pub(super) refused_term: Option<u64>,
+    /// The view was complete once.
+    pub(super) was_complete: bool,
     /// Reads that were answered, and those that were not met in time.
     pub(super) read: u64,
     pub(super) unmet: u64,
     pub(super) windows: u64,
     pub(super) log: GroupLog,
-}
-
-fn answer<T: Send + 'static>(
-    answers: &mut Vec<Answer>,
-    reply: Reply<T>,
-    said: Result<T, ViewError>,
-) {
-    answers.push(Box::new(move || reply(said)));
 }
 
 impl Group {
@@ -97,6 +58,8 @@ impl Group {
             cuts: VecDeque::new(),
             unconfirmed: Vec::new(),
             answers: Vec::new(),
+            refused_term: None,
+            was_complete: false,
             read: 0,
             unmet: 0,
             windows: 0,
@@ -142,65 +105,6 @@ impl Group {
         });
     }
 
-    pub(super) fn begin_change<F: Files>(
-        &mut self,
-        now: u64,
-        change: Change,
-        kept: &mut Kept<F>,
-        reply: Reply<ChangeDone>,
-    ) {
-        match change.id.and_then(|id| Some((id, kept.write(&id)?))) {
-            Some((_, Progress::Ended(outcome))) => {
-                let done = ChangeDone { outcome, pieces: 0 };
-                return reply(Ok(done));
-            }
-            Some((_, Progress::Unknown)) => return reply(Err(unknown_before())),
-            Some((id, Progress::Begun)) => {
-                let mut waiting = self.changes.iter_mut();
-                let same = waiting.find(|waiting| waiting.change.id == Some(id));
-                return match same.filter(|same| same.replies.len() < MOST_WAITING) {
-                    Some(same) => same.replies.push(reply),
-                    None => reply(Err(ViewError::Busy("the change is under way".into()))),
-                };
-            }
-            None => {}
-        }
-        if let Err(error) = self.check_change(now, &change) {
-            return reply(Err(error));
-        }
-        if let Some(id) = change.id {
-            kept.begin_write(id);
-        }
-        self.changes.push(WaitingChange {
-            end: now.saturating_add(change.patience_us),
-            change,
-            next: 0,
-            pieces: 0,
-            tickets: BTreeSet::new(),
-            outcome: Outcome::Done,
-            is_unknown: false,
-            replies: vec![reply],
-        });
-    }
-
-    fn check_change(&self, now: u64, change: &Change) -> Result<(), ViewError> {
-        let conditional = change.operation == Operation::SetIfEqual;
-        let most = if conditional { 1 } else { MOST_VALUES };
-        if change.values.is_empty() || change.values.len() > most {
-            let message = format!("a change of this kind has 1 to {most} values");
-            return Err(ViewError::Malformed(message));
-        }
-        let last = self.file.locations - 1;
-        let beyond = change.values.iter().find(|(location, _)| *location > last);
-        if let Some((location, _)) = beyond {
-            return Err(self.no_location(u64::from(*location)));
-        }
-        if self.changes.len() >= MOST_WAITING {
-            return Err(ViewError::Busy(format!("{MOST_WAITING} changes")));
-        }
-        self.check_follows(now)
-    }
-
     fn check_follows(&self, now: u64) -> Result<(), ViewError> {
         let name = || self.file.name.clone();
         if self.engine.is_fenced() {
@@ -240,6 +144,7 @@ impl Group {
             is_asked: false,
             made: None,
             window: None,
+            position: 0,
             reply,
         });
     }
@@ -264,7 +169,7 @@ impl Group {
                     self.end_cut(Err(ViewError::Unknown("the view began anew".into())));
                 }
             }
-            Event::Complete { .. } => {}
+            Event::Complete { .. } => self.was_complete = true,
             Event::Written { ticket, outcome } => self.written(ticket, outcome),
             Event::Cut { epoch, term } => {
                 if let Some(cut) = self.cuts.front_mut().filter(|cut| cut.is_asked) {
@@ -280,7 +185,8 @@ impl Group {
             Event::Waived { incarnation, epoch } => {
                 kept.waive_window(&self.file.name, incarnation, epoch);
             }
-            Event::Fenced { .. } => {
+            Event::Fenced { term } => {
+                self.refused_term = Some(term);
                 while !self.cuts.is_empty() {
                     self.end_cut(Err(ViewError::Fenced(self.file.name.clone())));
                 }
@@ -300,16 +206,17 @@ impl Group {
         let values = Arc::new(bytes);
         let cut = self.cuts.front_mut().filter(|cut| cut.is_asked);
         let name = &self.file.name;
-        let number = if cut.as_ref().is_some_and(|cut| !cut.request.keep) {
+        let (number, position) = if cut.as_ref().is_some_and(|cut| !cut.request.keep) {
             kept.waive_window(name, incarnation, epoch);
-            0
+            (0, 0)
         } else {
             let number = kept.keep_window(name, incarnation, epoch, values.clone());
             self.windows += u64::from(number.is_some());
-            number.unwrap_or(0)
+            (number.unwrap_or(0), kept.position())
         };
-        self.unconfirmed.push((incarnation, epoch));
+        self.unconfirmed.push((position, incarnation, epoch));
         if let Some(cut) = cut {
+            cut.position = position;
             cut.window = Some(CutMade {
                 number,
                 incarnation,
@@ -336,19 +243,7 @@ impl Group {
 
     fn end_cut(&mut self, said: Result<CutMade, ViewError>) {
         if let Some(cut) = self.cuts.pop_front() {
-            answer(&mut self.answers, cut.reply, said);
-        }
-    }
-
-    fn written(&mut self, ticket: Ticket, outcome: Option<Outcome>) {
-        let mut waiting = self.changes.iter_mut();
-        let Some(change) = waiting.find_map(|it| it.tickets.remove(&ticket).then_some(it)) else {
-            return;
-        };
-        match outcome {
-            Some(Outcome::Done) => {}
-            Some(outcome) => change.outcome = outcome,
-            None => change.is_unknown = true,
+            answer(&mut self.answers, cut.position, cut.reply, said);
         }
     }
 
@@ -364,11 +259,11 @@ impl Group {
                 && let Some(reading) = self.reading(now)
             {
                 self.read += 1;
-                answer(&mut self.answers, read.reply, Ok(reading));
+                answer(&mut self.answers, 0, read.reply, Ok(reading));
             } else if now >= read.end {
                 self.unmet += 1;
                 let said = self.unmet_by(told.as_ref());
-                answer(&mut self.answers, read.reply, Err(said));
+                answer(&mut self.answers, 0, read.reply, Err(said));
             } else {
                 self.reads.push(read);
             }
@@ -407,75 +302,6 @@ impl Group {
         }
     }
 
-    fn settle_changes<F: Files>(&mut self, now: u64, kept: &mut Kept<F>) {
-        let changes = std::mem::take(&mut self.changes);
-        for mut change in changes {
-            let failed = self.feed(&mut change).err();
-            let is_over = change.next == change.change.values.len()
-                || change.is_unknown
-                || change.outcome != Outcome::Done;
-            if failed.is_none() && !(is_over && change.tickets.is_empty()) {
-                if now >= change.end {
-                    for reply in change.replies.drain(..) {
-                        let said = ViewError::Unknown("the switch did not answer in time".into());
-                        answer(&mut self.answers, reply, Err(said));
-                    }
-                }
-                self.changes.push(change);
-                continue;
-            }
-            let is_known = !change.is_unknown && failed.is_none();
-            let outcome = is_known.then_some(change.outcome);
-            if let Some(id) = change.change.id {
-                kept.end_write(id, outcome);
-            }
-            let said = match (failed, outcome) {
-                (Some(error), _) => Err(error),
-                (None, None) => Err(ViewError::Unknown("the switch's view began anew".into())),
-                (None, Some(outcome)) => Ok(ChangeDone {
-                    outcome,
-                    pieces: change.pieces,
-                }),
-            };
-            for reply in change.replies {
-                answer(&mut self.answers, reply, said.clone());
-            }
-        }
-    }
-
-    /// Gives the core what it takes of a change.
-    fn feed(&mut self, waiting: &mut WaitingChange) -> Result<(), ViewError> {
-        let change = &waiting.change;
-        while waiting.next < change.values.len()
-            && waiting.tickets.len() < MOST_PIECES
-            && !waiting.is_unknown
-            && waiting.outcome == Outcome::Done
-        {
-            let all = change.values.len();
-            let batch = self.file.batch as usize;
-            let is_staged = change.operation == Operation::Set && all > batch;
-            let end = if is_staged {
-                all
-            } else {
-                all.min(waiting.next + batch)
-            };
-            let piece = &change.values[waiting.next..end];
-            let taken = if is_staged {
-                self.engine.write_staged(piece)
-            } else {
-                self.engine.write(change.operation, piece, change.expected)
-            };
-            match taken {
-                Ok(ticket) => waiting.tickets.insert(ticket),
-                Err(WriteError::Full(_)) => break,
-                Err(error) => return Err(ViewError::of_write(&self.file.name, error)),
-            };
-            waiting.next = end;
-            waiting.pieces += 1;
-        }
-        Ok(())
-    }
-
     fn settle_cuts<F: Files>(&mut self, now: u64, kept: &mut Kept<F>) {
         self.end_reset(now, kept);
         while self.cuts.front().is_some_and(|cut| now >= cut.end) {
@@ -511,12 +337,53 @@ impl Group {
         }
     }
 
-    /// Tells the core that its records are on disk, and gives clients their answers.
-    pub(super) fn synced(&mut self) -> Vec<Answer> {
-        for (incarnation, epoch) in self.unconfirmed.drain(..) {
-            self.engine.window_kept(incarnation, epoch);
+    /// Tells the core which windows are certain, and gives the answers that are.
+    pub(super) fn synced<F: Files>(&mut self, kept: &Kept<F>) -> Vec<Answer> {
+        let Group {
+            unconfirmed,
+            engine,
+            answers,
+            ..
+        } = self;
+        unconfirmed.retain(|(position, incarnation, epoch)| {
+            let is_durable = kept.is_durable(*position);
+            if is_durable {
+                engine.window_kept(*incarnation, *epoch);
+            }
+            !is_durable
+        });
+        let is_certain = |answer: &mut Answer| kept.is_durable(answer.position);
+        answers.extract_if(.., is_certain).collect()
+    }
+
+    /// The engine leads no more: what was sent has an outcome that nobody knows, and the rest is
+    /// refused with `standby`.
+    pub(super) fn give_up(self, standby: &ViewError) {
+        let unknown = || ViewError::Unknown("the engine lost its lease meanwhile".to_owned());
+        for answer in self.answers {
+            let is_free = answer.position == 0;
+            (answer.give)((!is_free).then(unknown));
         }
-        std::mem::take(&mut self.answers)
+        for read in self.reads {
+            (read.reply)(Err(standby.clone()));
+        }
+        for change in self.changes {
+            let said = match change.next {
+                0 if change.change.id.is_none() => standby.clone(),
+                _ => unknown(),
+            };
+            for reply in change.replies {
+                reply(Err(said.clone()));
+            }
+        }
+        for cut in self.cuts {
+            let said = if cut.is_asked {
+                unknown()
+            } else {
+                standby.clone()
+            };
+            (cut.reply)(Err(said));
+        }
     }
 
     /// The value of a location, for metrics.
@@ -529,8 +396,4 @@ impl Group {
     pub(super) fn waiting(&self) -> usize {
         self.reads.len() + self.changes.len() + self.cuts.len()
     }
-}
-
-fn unknown_before() -> ViewError {
-    ViewError::Unknown("switch or engine started anew when it was under way".into())
 }

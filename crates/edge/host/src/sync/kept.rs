@@ -7,26 +7,18 @@ use std::sync::Arc;
 use stateplane_disk::{Files, LogError, RecordLog};
 use stateplane_wire::sync::Outcome;
 
-use super::GroupFile;
+use super::{Fact, GroupFile};
 use crate::files::SystemFiles;
 
-/// First byte of the record of a start: the term.
-const TERM: u8 = 1;
+use log::{
+    Log, State, Waiting, begun_record, ended_record, term_record, waived_record, window_record,
+};
 
-/// First byte of the record of a window.
-const WINDOW: u8 = 2;
+mod log;
+mod writes;
 
-/// First byte of the record of a window whose values are not kept.
-const WAIVED: u8 = 3;
-
-/// First byte of the record of a write that may have been sent.
-const BEGUN: u8 = 4;
-
-/// First byte of the record of a write that ended.
-const ENDED: u8 = 5;
-
-/// Ids of writes that are remembered; older ones are forgotten.
-pub const MOST_WRITE_IDS: usize = 1 << 16;
+use writes::WriteIds;
+pub use writes::{MOST_WRITE_IDS, Progress, WriteId};
 
 /// Starts of a switch whose last windows are remembered.
 const MOST_INCARNATIONS: usize = 64;
@@ -36,9 +28,6 @@ const MOST_UNWRITTEN: usize = 256;
 
 /// Bytes beyond twice those in force with which the log is written anew.
 const SURPLUS: u64 = 16 << 20;
-
-/// Number that a client drew for a write, by which the write is told from others.
-pub type WriteId = [u8; 16];
 
 /// A window that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,19 +47,33 @@ pub struct Window {
 struct Windows {
     /// Number of the last one.
     last: u64,
-    kept: VecDeque<Window>,
+    /// Windows, each with the position of its fact.
+    kept: VecDeque<(u64, Window)>,
     /// Last window by start of the switch, the latest start behind.
     epochs: VecDeque<(u32, u32)>,
     most: usize,
 }
 
 impl Windows {
-    fn add(&mut self, window: Window) {
+    fn add(&mut self, position: u64, window: Window) {
         self.last = window.number;
         self.passed(window.incarnation, window.epoch);
-        self.kept.push_back(window);
+        self.kept.push_back((position, window));
         while self.kept.len() > self.most {
             self.kept.pop_front();
+        }
+    }
+
+    /// Windows whose facts are behind none later than `durable`.
+    fn durable(&self, durable: u64) -> impl DoubleEndedIterator<Item = &Window> {
+        let kept = self.kept.iter();
+        kept.filter_map(move |(position, window)| (*position <= durable).then_some(window))
+    }
+
+    fn epochs_fact(&self, group: &str) -> Fact {
+        Fact::Epochs {
+            group: group.to_owned(),
+            epochs: self.epochs.iter().copied().collect(),
         }
     }
 
@@ -85,60 +88,33 @@ impl Windows {
     }
 }
 
-/// How far a write has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// It was sent, and has not ended.
-    Begun,
-    /// It ended.
-    Ended(Outcome),
-    /// It ended, and nobody knows whether it took effect.
-    Unknown,
-}
-
-impl From<Option<Outcome>> for Progress {
-    fn from(outcome: Option<Outcome>) -> Progress {
-        outcome.map_or(Progress::Unknown, Progress::Ended)
-    }
-}
-
-/// The progress of writes by their ids, the oldest forgotten first.
-#[derive(Debug, Default)]
-struct WriteIds {
-    progress: BTreeMap<WriteId, Progress>,
-    order: VecDeque<WriteId>,
-}
-
-impl WriteIds {
-    fn begin(&mut self, id: WriteId) {
-        if self.progress.insert(id, Progress::Begun).is_none() {
-            self.order.push_back(id);
-        }
-        while self.order.len() > MOST_WRITE_IDS {
-            if let Some(oldest) = self.order.pop_front() {
-                self.progress.remove(&oldest);
-            }
-        }
-    }
-
-    fn end(&mut self, id: WriteId, outcome: Option<Outcome>) {
-        if let Some(known) = self.progress.get_mut(&id) {
-            *known = outcome.into();
-        }
-    }
-}
-
-/// Facts that an engine keeps, in a [`RecordLog`] whose lock keeps other engines of the machine out.
+/// Facts that an engine keeps: in a [`RecordLog`] whose lock keeps other engines of the machine out,
+/// or in a store that engines share.
 #[derive(Debug)]
 pub struct Kept<F: Files = SystemFiles> {
-    log: RecordLog<F>,
+    log: Log<F>,
     term: u64,
     groups: BTreeMap<String, Windows>,
     writes: WriteIds,
-    /// Records wait to be written through.
+    /// Facts wait to be written through.
     is_dirty: bool,
-    /// Records of waived windows that were not written.
+    /// Facts of waived windows that were not written.
     waived: usize,
+    /// Facts so far, which is the position of the last one, and those that are certain.
+    position: u64,
+    durable: u64,
+}
+
+/// The windows of all groups, none yet.
+fn no_windows(groups: &[GroupFile]) -> BTreeMap<String, Windows> {
+    let windows = groups.iter().map(|group| {
+        let windows = Windows {
+            most: group.windows,
+            ..Windows::default()
+        };
+        (group.name.clone(), windows)
+    });
+    windows.collect()
 }
 
 impl Kept {
@@ -166,16 +142,9 @@ impl<F: Files> Kept<F> {
                 path: folder.into(),
                 cause,
             })?;
-        let windows = groups.iter().map(|group| {
-            let windows = Windows {
-                most: group.windows,
-                ..Windows::default()
-            };
-            (group.name.clone(), windows)
-        });
         let mut state = State {
             term: 0,
-            groups: windows.collect(),
+            groups: no_windows(groups),
             writes: WriteIds::default(),
         };
         let log = RecordLog::open(&files, &path, 0, None, |bytes| state.take(bytes).is_some())?;
@@ -184,22 +153,79 @@ impl<F: Files> Kept<F> {
             groups,
             mut writes,
         } = state;
-        // Whether the switch took them is known to nobody.
-        for progress in writes.progress.values_mut() {
-            if *progress == Progress::Begun {
-                *progress = Progress::Unknown;
-            }
-        }
+        writes.give_up();
         let mut kept = Kept {
-            log,
+            log: Log::Folder(log),
             term,
             groups,
             writes,
             is_dirty: false,
             waived: 0,
+            position: 0,
+            durable: 0,
         };
         kept.shorten()?;
         Ok(kept)
+    }
+
+    /// What the facts of a shared store say, for the engine with `term`. Those of windows are in the
+    /// order of their numbers.
+    pub fn shared(groups: &[GroupFile], term: u64, facts: Vec<Fact>) -> Kept<F> {
+        let (mut groups, mut writes) = (no_windows(groups), Vec::new());
+        for fact in facts {
+            match fact {
+                // A group that the file does not name any more is let go.
+                Fact::Window { group, window, .. } => {
+                    if let Some(group) = groups.get_mut(&group) {
+                        group.add(0, window);
+                    }
+                }
+                Fact::Epochs { group, epochs } => {
+                    if let Some(group) = groups.get_mut(&group) {
+                        for (incarnation, epoch) in epochs {
+                            group.passed(incarnation, epoch);
+                        }
+                    }
+                }
+                Fact::Write {
+                    number,
+                    id,
+                    progress,
+                } => writes.push((number, id, progress)),
+            }
+        }
+        writes.sort_unstable_by_key(|(number, ..)| *number);
+        let mut ids = WriteIds::default();
+        for (number, id, progress) in writes {
+            ids.restore(number, id, progress);
+        }
+        ids.give_up();
+        Kept {
+            log: Log::Shared(Waiting::default()),
+            term,
+            groups,
+            writes: ids,
+            is_dirty: false,
+            waived: 0,
+            position: 0,
+            durable: 0,
+        }
+    }
+
+    /// Position of the last fact; what follows from it may be done once it is durable.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// True if all facts up to `position` are kept for certain.
+    pub fn is_durable(&self, position: u64) -> bool {
+        position <= self.durable
+    }
+
+    /// True if a message that needs the fact at `position` may be made: it leaves after the next
+    /// [`sync`](Self::sync).
+    pub fn may_send(&self, position: u64) -> bool {
+        matches!(self.log, Log::Folder(_)) || self.is_durable(position)
     }
 
     /// A term greater than all before and at least `least`, which is kept at once.
@@ -209,7 +235,10 @@ impl<F: Files> Kept<F> {
     /// [`LogError`].
     pub fn next_term(&mut self, least: u64) -> Result<u64, LogError> {
         self.term = (self.term + 1).max(least);
-        self.append(&term_record(self.term));
+        if let Log::Folder(log) = &mut self.log {
+            log.append(&term_record(self.term));
+            self.is_dirty = true;
+        }
         self.sync()?;
         Ok(self.term)
     }
@@ -243,10 +272,22 @@ impl<F: Files> Kept<F> {
             epoch,
             values,
         };
-        let record = window_record(group, &window);
         let number = window.number;
-        windows.add(window);
-        self.append(&record);
+        self.position += 1;
+        windows.add(self.position, window.clone());
+        let oldest = windows.kept.front().map_or(number, |(_, it)| it.number);
+        match &mut self.log {
+            Log::Folder(log) => log.append(&window_record(group, &window)),
+            Log::Shared(waiting) => {
+                waiting.passed(group);
+                waiting.facts.push(Fact::Window {
+                    group: group.to_owned(),
+                    window,
+                    oldest,
+                });
+            }
+        }
+        self.is_dirty = true;
         Some(number)
     }
 
@@ -254,64 +295,123 @@ impl<F: Files> Kept<F> {
     pub fn waive_window(&mut self, group: &str, incarnation: u32, epoch: u32) {
         if let Some(windows) = self.groups.get_mut(group) {
             windows.passed(incarnation, epoch);
-            self.log.append(&waived_record(group, incarnation, epoch));
+            match &mut self.log {
+                Log::Folder(log) => log.append(&waived_record(group, incarnation, epoch)),
+                Log::Shared(waiting) => waiting.passed(group),
+            }
             // One that is lost has the window delivered again, which nobody wanted.
             self.waived += 1;
             self.is_dirty |= self.waived >= MOST_UNWRITTEN;
         }
     }
 
-    /// The first window of a group that comes after number `after`.
+    /// The first window of a group that comes after number `after`, of those that are certain.
     pub fn window_after(&self, group: &str, after: u64) -> Option<&Window> {
-        let windows = self.groups.get(group)?;
-        windows.kept.iter().find(|window| window.number > after)
+        let mut windows = self.groups.get(group)?.durable(self.durable);
+        windows.find(|window| window.number > after)
     }
 
-    /// Numbers of the oldest window kept and of the last one; of a group without windows the
-    /// first is above the second.
+    /// Numbers of the oldest window kept and of the last one that is certain; of a group without
+    /// windows the first is above the second.
     pub fn window_range(&self, group: &str) -> (u64, u64) {
         let Some(windows) = self.groups.get(group) else {
             return (1, 0);
         };
-        let oldest = windows.kept.front();
-        let oldest = oldest.map_or(windows.last + 1, |window| window.number);
-        (oldest, windows.last)
+        let mut durable = windows.durable(self.durable);
+        let Some(oldest) = durable.next() else {
+            // Of those that are not certain the first follows the last that was.
+            let first = windows.kept.front().map(|(_, window)| window.number);
+            let first = first.unwrap_or(windows.last + 1);
+            return (first, first - 1);
+        };
+        let last = durable.next_back().unwrap_or(oldest);
+        (oldest.number, last.number)
     }
 
     /// Progress of a write; `None` if it never began, or was forgotten.
     pub fn write(&self, id: &WriteId) -> Option<Progress> {
-        self.writes.progress.get(id).copied()
+        let (_, progress) = self.writes.progress.get(id)?;
+        Some(*progress)
     }
 
     /// A write is about to be sent.
     pub fn begin_write(&mut self, id: WriteId) {
-        self.writes.begin(id);
-        self.append(&begun_record(&id));
+        let number = self.writes.begin(id);
+        self.note_write(number, id, Progress::Begun, &begun_record(&id));
     }
 
     /// A write ended; without an outcome it is unknown whether it took effect.
     pub fn end_write(&mut self, id: WriteId, outcome: Option<Outcome>) {
-        self.writes.end(id, outcome);
-        self.append(&ended_record(&id, outcome));
+        if let Some(number) = self.writes.end(id, outcome) {
+            self.note_write(number, id, outcome.into(), &ended_record(&id, outcome));
+        }
     }
 
-    fn append(&mut self, record: &[u8]) {
-        self.log.append(record);
+    fn note_write(&mut self, number: u64, id: WriteId, progress: Progress, record: &[u8]) {
+        self.position += 1;
         self.is_dirty = true;
+        match &mut self.log {
+            Log::Folder(log) => log.append(record),
+            Log::Shared(waiting) => waiting.facts.push(Fact::Write {
+                number,
+                id,
+                progress,
+            }),
+        }
     }
 
-    /// Writes everything through, if there is something to write.
+    /// The facts that a shared store is to keep next, if it has kept all that it was given before.
+    pub fn poll_facts(&mut self) -> Option<Vec<Fact>> {
+        let Log::Shared(waiting) = &mut self.log else {
+            return None;
+        };
+        if waiting.under_way.is_some() || !self.is_dirty {
+            return None;
+        }
+        waiting.under_way = Some(self.position);
+        let mut facts = std::mem::take(&mut waiting.facts);
+        for name in std::mem::take(&mut waiting.passed) {
+            let windows = self.groups.get(&name);
+            facts.extend(windows.map(|windows| windows.epochs_fact(&name)));
+        }
+        (self.is_dirty, self.waived) = (false, 0);
+        Some(facts)
+    }
+
+    /// True if a shared store does not have all facts yet.
+    pub fn is_behind(&self) -> bool {
+        match &self.log {
+            Log::Folder(_) => false,
+            Log::Shared(waiting) => self.is_dirty || waiting.under_way.is_some(),
+        }
+    }
+
+    /// The shared store has kept them.
+    pub fn facts_kept(&mut self) {
+        if let Log::Shared(waiting) = &mut self.log
+            && let Some(position) = waiting.under_way.take()
+        {
+            self.durable = position;
+        }
+    }
+
+    /// Writes everything through to the folder, if there is something to write; of a shared store
+    /// [`poll_facts`](Self::poll_facts) has it.
     ///
     /// # Errors
     ///
     /// [`LogError`]. Nothing is certain then.
     pub fn sync(&mut self) -> Result<(), LogError> {
+        let Log::Folder(log) = &mut self.log else {
+            return Ok(());
+        };
         if !self.is_dirty {
             return Ok(());
         }
-        self.log.sync()?;
-        self.log.sync_marks()?;
+        log.sync()?;
+        log.sync_marks()?;
         (self.is_dirty, self.waived) = (false, 0);
+        self.durable = self.position;
         self.shorten()
     }
 
@@ -327,127 +427,34 @@ impl<F: Files> Kept<F> {
 
     /// Forgets records that are no longer in force, when they are many.
     fn shorten(&mut self) -> Result<(), LogError> {
+        let Log::Folder(log) = &mut self.log else {
+            return Ok(());
+        };
         let windows = self.groups.values().flat_map(|group| &group.kept);
-        let bytes: usize = windows.map(|window| window.values.len() + 128).sum();
+        let bytes: usize = windows.map(|(_, window)| window.values.len() + 128).sum();
         let live = (bytes + self.writes.order.len() * 100) as u64;
-        if self.log.length() <= 2 * live + SURPLUS {
+        if log.length() <= 2 * live + SURPLUS {
             return Ok(());
         }
         let mut records = vec![term_record(self.term)];
         for (name, group) in &self.groups {
-            records.extend(group.kept.iter().map(|window| window_record(name, window)));
+            let windows = group.kept.iter();
+            records.extend(windows.map(|(_, window)| window_record(name, window)));
             let epochs = group.epochs.iter();
             records.extend(epochs.map(|(of, epoch)| waived_record(name, *of, *epoch)));
         }
         for id in &self.writes.order {
             records.push(begun_record(id));
             match self.writes.progress.get(id) {
-                Some(Progress::Ended(outcome)) => records.push(ended_record(id, Some(*outcome))),
-                Some(Progress::Unknown) => records.push(ended_record(id, None)),
-                Some(Progress::Begun) | None => {}
+                Some((_, Progress::Ended(outcome))) => {
+                    records.push(ended_record(id, Some(*outcome)));
+                }
+                Some((_, Progress::Unknown)) => records.push(ended_record(id, None)),
+                Some((_, Progress::Begun)) | None => {}
             }
         }
-        self.log.replace(records)
+        log.replace(records)
     }
-}
-
-/// The facts that the records of a log say.
-struct State {
-    term: u64,
-    groups: BTreeMap<String, Windows>,
-    writes: WriteIds,
-}
-
-impl State {
-    /// Takes one record; `None` if it makes no sense.
-    fn take(&mut self, bytes: &[u8]) -> Option<()> {
-        let (kind, mut rest) = bytes.split_first()?;
-        match *kind {
-            TERM => self.term = self.term.max(u64::from_be_bytes(rest.try_into().ok()?)),
-            WINDOW | WAIVED => {
-                let length = usize::from(*take::<1>(&mut rest)?.first()?);
-                let (name, mut rest) = rest.split_at_checked(length)?;
-                let name = std::str::from_utf8(name).ok()?;
-                let incarnation = u32::from_be_bytes(take(&mut rest)?);
-                let epoch = u32::from_be_bytes(take(&mut rest)?);
-                // A group that the file does not name any more is let go.
-                let group = self.groups.get_mut(name);
-                if *kind == WAIVED {
-                    if let Some(group) = group {
-                        group.passed(incarnation, epoch);
-                    }
-                    return rest.is_empty().then_some(());
-                }
-                let number = u64::from_be_bytes(take(&mut rest)?);
-                let window = Window {
-                    number,
-                    incarnation,
-                    epoch,
-                    values: Arc::new(rest.to_vec()),
-                };
-                if let Some(group) = group {
-                    group.add(window);
-                }
-            }
-            BEGUN => self.writes.begin(rest.try_into().ok()?),
-            ENDED => {
-                let id = take(&mut rest)?;
-                let outcome = match take(&mut rest)? {
-                    [0] => None,
-                    [outcome] => Some(Outcome::from_u8(outcome)?),
-                };
-                self.writes.end(id, outcome);
-            }
-            _ => return None,
-        }
-        Some(())
-    }
-}
-
-/// The next bytes.
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, rest) = bytes.split_first_chunk::<N>()?;
-    *bytes = rest;
-    Some(*first)
-}
-
-fn term_record(term: u64) -> Vec<u8> {
-    let mut record = vec![TERM];
-    record.extend(term.to_be_bytes());
-    record
-}
-
-fn of_group(kind: u8, group: &str, incarnation: u32, epoch: u32) -> Vec<u8> {
-    // Names have at most 64 bytes.
-    let mut record = vec![kind, group.len() as u8];
-    record.extend(group.as_bytes());
-    record.extend(incarnation.to_be_bytes());
-    record.extend(epoch.to_be_bytes());
-    record
-}
-
-fn window_record(group: &str, window: &Window) -> Vec<u8> {
-    let mut record = of_group(WINDOW, group, window.incarnation, window.epoch);
-    record.extend(window.number.to_be_bytes());
-    record.extend_from_slice(&window.values);
-    record
-}
-
-fn waived_record(group: &str, incarnation: u32, epoch: u32) -> Vec<u8> {
-    of_group(WAIVED, group, incarnation, epoch)
-}
-
-fn begun_record(id: &WriteId) -> Vec<u8> {
-    let mut record = vec![BEGUN];
-    record.extend(id);
-    record
-}
-
-fn ended_record(id: &WriteId, outcome: Option<Outcome>) -> Vec<u8> {
-    let mut record = vec![ENDED];
-    record.extend(id);
-    record.push(outcome.map_or(0, |outcome| outcome as u8));
-    record
 }
 
 #[cfg(test)]

@@ -7,8 +7,12 @@ use crate::sealing::SealReport;
 /// An engine's counts since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SyncReport {
-    /// The engine's term.
+    /// The engine's term; of one that stands by, that under which it led last.
     pub term: u64,
+    /// True while it leads: it has no other beside it, or was elected.
+    pub leads: bool,
+    /// How often it began to lead.
+    pub led: u64,
     /// µs since the epoch of Unix at which the engine started.
     pub started_us: u64,
     /// Datagrams that came.

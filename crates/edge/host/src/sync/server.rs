@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stateplane_seal::TRAILER_LENGTH;
-use stateplane_sync::{Engine, Settings, Told};
+use stateplane_sync::Told;
+use stateplane_sync::election::{Election, ElectionSettings};
 use stateplane_wire::sync::{FROZEN_LENGTH, HEADER_LENGTH, Packet};
 use stateplane_wire::{ipv4, udp};
 
-use super::group::Group;
+use super::candidate::{Candidate, Step};
+use super::work::Work;
 use super::{
-    Change, ChangeDone, CutMade, CutRequest, GroupReport, Kept, ReadRequest, Reading, Reply,
-    SyncEngineFile, SyncError, SyncReport, ViewError, Window,
+    Change, ChangeDone, CutMade, CutRequest, Kept, Outcomes, ReadRequest, Reading, Reply,
+    SharedStore, SyncEngineFile, SyncError, SyncReport, ViewError, Window,
 };
 use crate::clock::boot_time_us;
 use crate::datagram::{self, BURST, Burst, Outgoing};
@@ -37,8 +39,11 @@ const SEALED_FROZEN: u32 = {
 
 /// Engines of groups behind one socket, and what keeps their state.
 pub struct SyncServer {
-    groups: Vec<Group>,
-    kept: Kept,
+    file: SyncEngineFile,
+    /// There while this engine leads.
+    work: Option<Work>,
+    /// Its part in an election, if it has a shared store.
+    candidate: Option<Candidate>,
     socket: UdpSocket,
     burst: Burst,
     outgoing: Outgoing,
@@ -56,44 +61,109 @@ impl SyncServer {
     ///
     /// [`SyncError::Log`], [`SyncError::Bind`], [`SyncError::Random`], [`SyncError::Setting`].
     pub fn bind(file: &SyncEngineFile) -> Result<SyncServer, SyncError> {
-        let mut kept = Kept::open(&file.data, &file.groups)?;
-        let random = || random_bits().map_err(SyncError::Random);
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        let started_us = since_epoch.map_or(0, |since| since.as_micros() as u64);
-        let least = (started_us / 1_000) << 16 | (random()? & 0xffff);
-        let term = kept.next_term(least)?;
+        let Some(folder) = &file.data else {
+            return Err(SyncError::Setting {
+                group: String::new(),
+                field: "`data`",
+                must: "the folder of the log of an engine without [etcd]".to_owned(),
+            });
+        };
+        let mut kept = Kept::open(folder, &file.groups)?;
+        let started_us = since_epoch_us();
+        let term = kept.next_term(least_term(started_us)?)?;
+        let mut server = SyncServer::open(file, started_us)?;
+        server.begin(term, kept)?;
+        Ok(server)
+    }
+
+    /// Opens the socket of an engine that stands by until `store`, which others of the same groups
+    /// share, lets it lead. `outcomes` are those of the store.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::Bind`], [`SyncError::Random`], [`SyncError::Setting`].
+    pub fn bind_shared(
+        file: &SyncEngineFile,
+        store: Box<dyn SharedStore>,
+        outcomes: RemoteCalls<Outcomes>,
+    ) -> Result<SyncServer, SyncError> {
+        let started_us = since_epoch_us();
+        let mut server = SyncServer::open(file, started_us)?;
+        let nonce = random_bits().map_err(SyncError::Random)?;
+        let settings = ElectionSettings {
+            nonce,
+            address: file.announced(),
+            detection_us: file.detection_us(),
+            least_term: least_term(started_us)?,
+        };
+        let election = Election::new(boot_time_us(), settings);
+        server.candidate = Some(Candidate::new(election, store, outcomes));
+        Ok(server)
+    }
+
+    fn open(file: &SyncEngineFile, started_us: u64) -> Result<SyncServer, SyncError> {
         let address = SocketAddrV4::new(file.listen, file.port);
         let socket = datagram::open(address).map_err(|cause| SyncError::Bind { address, cause })?;
-        let now = boot_time_us();
-        let mut groups = Vec::new();
-        for group in &file.groups {
-            let settings = Settings {
-                group: group.group,
-                locations: group.locations,
-                batch: group.batch,
-                poll_us: group.poll_us,
-                retry_us: group.retry_us,
-                term,
-                nonce: random()? as u32,
-            };
-            let engine = Engine::new(settings, now, kept.epochs(&group.name));
-            let engine = engine.map_err(|error| SyncError::setting(&group.name, error))?;
-            groups.push(Group::new(now, group.clone(), engine));
-        }
         Ok(SyncServer {
-            groups,
-            kept,
+            file: file.clone(),
+            work: None,
+            candidate: None,
             socket,
             burst: Burst::new(),
             outgoing: Outgoing::default(),
             remote: None,
             guard: None,
             report: SyncReport {
-                term,
                 started_us,
                 ..SyncReport::default()
             },
         })
+    }
+
+    /// Begins to lead.
+    fn begin(&mut self, term: u64, kept: Kept) -> Result<(), SyncError> {
+        self.work = Some(Work::begin(&self.file, term, kept)?);
+        self.set_room();
+        self.report.term = term;
+        self.report.leads = true;
+        self.report.led += 1;
+        Ok(())
+    }
+
+    /// Ends what it did as leader; clients are told so.
+    fn stand_by(&mut self) {
+        self.report.leads = false;
+        if let Some(work) = self.work.take() {
+            let refusal = self.refusal();
+            for group in work.groups {
+                group.give_up(&refusal);
+            }
+        }
+    }
+
+    /// The refusal of an engine that stands by.
+    fn refusal(&self) -> ViewError {
+        let leader = self.candidate.as_ref().and_then(Candidate::leader);
+        ViewError::Standby { leader }
+    }
+
+    /// Work, while its lease is in force.
+    fn work(&self) -> Result<&Work, ViewError> {
+        let leads = |work: &&Work| {
+            let candidate = self.candidate.as_ref();
+            candidate.is_none_or(|it| it.leads(boot_time_us()) == Some(work.term))
+        };
+        let work = self.work.as_ref().filter(leads);
+        work.ok_or_else(|| self.refusal())
+    }
+
+    /// Work, and the place of the group in it.
+    fn work_of(&mut self, group: &str) -> Result<(&mut Work, usize), ViewError> {
+        let at = self.work()?.group(group)?;
+        match &mut self.work {
+            Some(work) => Ok((work, at)),
+            None => Err(ViewError::Standby { leader: None }),
+        }
     }
 
     /// Address of the socket.
@@ -118,28 +188,33 @@ impl SyncServer {
     /// Only sealed messages are sent and taken, with the keys of `guard`, on paths that take packets
     /// of 1,500 bytes.
     pub fn set_guard(&mut self, guard: Guard) {
-        for group in &mut self.groups {
-            group.engine.set_room(SEALED_FROZEN);
-        }
         self.guard = Some(guard);
+        self.set_room();
     }
 
-    fn group(&self, name: &str) -> Result<usize, ViewError> {
-        let found = self.groups.iter().position(|group| group.file.name == name);
-        found.ok_or_else(|| {
-            let known = self.groups.iter().map(|group| group.file.name.as_str());
-            ViewError::UnknownGroup {
-                name: name.to_owned(),
-                known: known.collect::<Vec<_>>().join(", "),
+    /// Sealed answers of the switches have room for fewer frozen values.
+    fn set_room(&mut self) {
+        if self.guard.is_some() {
+            for group in self.work.iter_mut().flat_map(|work| &mut work.groups) {
+                group.engine.set_room(SEALED_FROZEN);
             }
-        })
+        }
+    }
+
+    /// Checks that this engine leads, and so answers.
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::Standby`].
+    pub fn check_leads(&self) -> Result<(), ViewError> {
+        self.work().map(|_| ())
     }
 
     /// Reads the view of a group; `reply` is called when it is as near and young as asked, or the
     /// request's time is over.
     pub fn read(&mut self, request: ReadRequest, reply: Reply<Reading>) {
-        match self.group(&request.group) {
-            Ok(at) => self.groups[at].begin_read(boot_time_us(), request, reply),
+        match self.work_of(&request.group) {
+            Ok((work, at)) => work.groups[at].begin_read(boot_time_us(), request, reply),
             Err(error) => reply(Err(error)),
         }
     }
@@ -148,26 +223,30 @@ impl SyncServer {
     ///
     /// # Errors
     ///
-    /// [`ViewError::UnknownGroup`].
+    /// [`ViewError::UnknownGroup`], [`ViewError::Standby`].
     pub fn present(&mut self, group: &str) -> Result<Option<Reading>, ViewError> {
-        let at = self.group(group)?;
-        Ok(self.groups[at].reading(boot_time_us()))
+        let (work, at) = self.work_of(group)?;
+        Ok(work.groups[at].reading(boot_time_us()))
     }
 
     /// Changes values; `reply` is called when the view has them (rule 23), or the request's time is
     /// over.
     pub fn change(&mut self, change: Change, reply: Reply<ChangeDone>) {
-        match self.group(&change.group) {
-            Ok(at) => self.groups[at].begin_change(boot_time_us(), change, &mut self.kept, reply),
+        match self.work_of(&change.group) {
+            Ok((Work { groups, kept, .. }, at)) => {
+                groups[at].begin_change(boot_time_us(), change, kept, reply);
+            }
             Err(error) => reply(Err(error)),
         }
     }
 
     /// As [`change`](Self::change), of a value for each location.
     pub fn change_all(&mut self, change: Change, reply: Reply<ChangeDone>) {
-        match self.group(&change.group) {
-            Ok(at) if change.values.len() != self.groups[at].file.locations as usize => {
-                let locations = self.groups[at].file.locations;
+        let locations = self
+            .work_of(&change.group)
+            .map(|(work, at)| work.groups[at].file.locations);
+        match locations {
+            Ok(locations) if change.values.len() != locations as usize => {
                 let message = format!("there are {locations} locations, each of which has a value");
                 reply(Err(ViewError::Malformed(message)));
             }
@@ -179,9 +258,10 @@ impl SyncServer {
     ///
     /// # Errors
     ///
-    /// [`ViewError::UnknownGroup`], [`ViewError::Location`].
+    /// [`ViewError::UnknownGroup`], [`ViewError::Location`], [`ViewError::Standby`].
     pub fn check_locations(&self, group: &str, locations: &[u32]) -> Result<(), ViewError> {
-        let group = &self.groups[self.group(group)?];
+        let work = self.work()?;
+        let group = &work.groups[work.group(group)?];
         let mut locations = locations.iter();
         match locations.find(|location| **location >= group.file.locations) {
             Some(location) => Err(group.no_location(u64::from(*location))),
@@ -193,14 +273,14 @@ impl SyncServer {
     /// incomplete.
     pub fn told(&self) -> Vec<Option<Told>> {
         let now = boot_time_us();
-        let groups = self.groups.iter();
+        let groups = self.work.iter().flat_map(|work| &work.groups);
         groups.map(|group| group.engine.told(now)).collect()
     }
 
     /// Cuts a group; `reply` is called with the window that the cut ended.
     pub fn cut(&mut self, request: CutRequest, reply: Reply<CutMade>) {
-        match self.group(&request.group) {
-            Ok(at) => self.groups[at].begin_cut(boot_time_us(), request, reply),
+        match self.work_of(&request.group) {
+            Ok((work, at)) => work.groups[at].begin_cut(boot_time_us(), request, reply),
             Err(error) => reply(Err(error)),
         }
     }
@@ -209,85 +289,52 @@ impl SyncServer {
     ///
     /// # Errors
     ///
-    /// [`ViewError::UnknownGroup`]; [`ViewError::Gone`] if the one that follows `after` is not kept
-    /// any more.
+    /// [`ViewError::UnknownGroup`]; [`ViewError::Standby`]; [`ViewError::Gone`] if the one that
+    /// follows `after` is not kept any more.
     pub fn window_after(&self, group: &str, after: u64) -> Result<Option<Window>, ViewError> {
-        self.group(group)?;
-        let (oldest, last) = self.kept.window_range(group);
+        let work = self.work()?;
+        work.group(group)?;
+        let (oldest, last) = work.kept.window_range(group);
         if after < last && after + 1 < oldest {
             return Err(ViewError::Gone { after, oldest });
         }
-        Ok(self.kept.window_after(group, after).cloned())
+        Ok(work.kept.window_after(group, after).cloned())
     }
 
-    /// Counts and views.
+    /// Counts and views. An engine that stands by has none.
     pub fn report(&self) -> SyncReport {
-        let now = boot_time_us();
-        let group = |group: &Group| {
-            let (told, counters) = (group.engine.told(now), group.engine.counters());
-            let ring = group.engine.ring();
-            let shown = group.file.metrics.iter();
-            GroupReport {
-                name: group.file.name.clone(),
-                locations: group.file.locations,
-                complete: told.is_some(),
-                fenced: group.engine.is_fenced(),
-                bound: told.and_then(|told| told.bound),
-                all_but: told.map_or(0, |told| told.all_but),
-                within: told.map_or(0, |told| told.within),
-                age_us: told.map(|told| told.age_us),
-                sweep_us: told.map_or(0, |told| told.sweep_us),
-                unsent: ring.and_then(|ring| ring.unsent),
-                queued: ring.map_or(0, |ring| ring.queued),
-                sent: ring.map_or(0, |ring| ring.sent),
-                missing: ring.map_or(0, |ring| ring.missing),
-                named: ring.map_or(0, |ring| ring.named),
-                lost: ring.map_or(0, |ring| ring.lost),
-                generation: told.map_or(0, |told| told.generation),
-                epoch: told.map_or(0, |told| told.epoch),
-                last_window: self.kept.window_range(&group.file.name).1,
-                waiting: group.waiting(),
-                values: match told {
-                    Some(_) => shown.map(|at| (*at, group.value(*at))).collect(),
-                    None => Vec::new(),
-                },
-                updates: counters.updates,
-                applied: counters.applied,
-                repairs: counters.repairs,
-                repaired: counters.repaired,
-                refused: counters.refused,
-                foreign: counters.foreign,
-                beyond: counters.beyond,
-                other_incarnation: counters.other_incarnation,
-                reads: group.read,
-                unmet: group.unmet,
-                windows: group.windows,
-            }
-        };
         SyncReport {
-            groups: self.groups.iter().map(group).collect(),
+            groups: self.work.as_ref().map(Work::report).unwrap_or_default(),
             seals: self.guard.as_ref().map(|guard| SealReport::of(guard, 0)),
             ..self.report.clone()
         }
     }
 
-    /// Follows the switches until `stop` is set, which is seen within 50 ms.
+    /// Follows the switches while it leads, until `stop` is set, which is seen within 50 ms.
     ///
     /// # Errors
     ///
-    /// [`SyncError::Receive`]; [`SyncError::Log`], since what is not kept must not take effect.
+    /// [`SyncError::Receive`]; [`SyncError::Log`], since what is not kept must not take effect;
+    /// [`SyncError::Random`] as it begins to lead.
     pub fn run(mut self, stop: &AtomicBool) -> Result<SyncReport, SyncError> {
         let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
-        let descriptors = [self.socket.as_raw_fd()].into_iter().chain(calls);
+        let outcomes = self.candidate.as_ref().map(Candidate::descriptor);
+        let descriptors = [self.socket.as_raw_fd()];
+        let descriptors = descriptors.into_iter().chain(calls).chain(outcomes);
         let mut readable = Readable::new(descriptors).map_err(SyncError::Receive)?;
         while !stop.load(Ordering::Relaxed) {
+            self.elect()?;
+            self.look_at_keys(boot_time_us());
             while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
                 call(&mut self);
             }
             self.turn()?;
             let now = boot_time_us();
-            let due = self.groups.iter().filter_map(|it| it.engine.poll_timeout());
-            let due = due.min().unwrap_or(u64::MAX).min(now + LONGEST_WAIT);
+            let groups = self.work.iter().flat_map(|work| &work.groups);
+            let due = groups.filter_map(|it| it.engine.poll_timeout());
+            let elections = self.candidate.as_ref().and_then(Candidate::poll_timeout);
+            let due = due.chain(elections).min().unwrap_or(u64::MAX);
+            let due = due.min(now + LONGEST_WAIT);
             readable.wait_until(due).map_err(SyncError::Receive)?;
             for _ in 0..BURSTS {
                 if !self.receive().map_err(SyncError::Receive)? {
@@ -295,21 +342,57 @@ impl SyncServer {
                 }
             }
         }
-        self.kept.close()?;
-        Ok(self.report())
+        let report = self.report();
+        if let Some(work) = &mut self.work {
+            work.kept.close()?;
+        }
+        if let Some(mut candidate) = self.candidate.take() {
+            let left = candidate.leave(&mut readable, self.work.take());
+            left.map_err(SyncError::Receive)?;
+        }
+        Ok(report)
     }
 
-    /// Does what is due, writes through what has to be, and sends.
+    /// Does its part in the election: begins to lead, or stops to.
+    fn elect(&mut self) -> Result<(), SyncError> {
+        let Some(candidate) = &mut self.candidate else {
+            return Ok(());
+        };
+        let step = candidate.turn(boot_time_us(), self.work.as_mut());
+        match step {
+            Step::None => {}
+            Step::Begin { term, facts } => {
+                let kept = Kept::shared(&self.file.groups, term, facts);
+                self.begin(term, kept)?;
+            }
+            Step::StandBy => self.stand_by(),
+        }
+        Ok(())
+    }
+
+    /// Does what is due, has written through what has to be, and sends.
     fn turn(&mut self) -> Result<(), SyncError> {
+        let Some(work) = &mut self.work else {
+            return Ok(());
+        };
+        let Work {
+            groups, kept, term, ..
+        } = work;
         let now = boot_time_us();
-        self.look_at_keys(now);
-        for group in &mut self.groups {
-            group.turn(now, &mut self.kept);
+        for group in &mut *groups {
+            group.turn(now, kept);
             group.log.tell(now, &group.file.name, &group.engine);
         }
-        self.kept.sync()?;
-        for group in &mut self.groups {
-            let answers = group.synced();
+        kept.sync()?;
+        if let Some(candidate) = &mut self.candidate {
+            candidate.store(*term, kept);
+            if candidate.leads(boot_time_us()) != Some(*term) {
+                // The next step of the election sees to it.
+                return Ok(());
+            }
+        }
+        for group in groups {
+            let answers = group.synced(kept);
             while let Some(message) = group.engine.poll_transmit() {
                 let to = group.file.socket();
                 let trailer = match &mut self.guard {
@@ -328,7 +411,7 @@ impl SyncServer {
             }
             self.report.send_failed += self.outgoing.send(&self.socket);
             for answer in answers {
-                answer();
+                answer.give();
             }
         }
         Ok(())
@@ -348,6 +431,10 @@ impl SyncServer {
     fn receive(&mut self) -> std::io::Result<bool> {
         self.burst.take(&self.socket)?;
         let now = boot_time_us();
+        if self.work.is_none() {
+            // Answers to what it asked as it led.
+            return Ok(self.burst.len() == BURST);
+        }
         for (from, bytes) in self.burst.iter() {
             self.report.received += 1;
             let opened = open_datagram(self.guard.as_mut(), now, &self.socket, from, bytes);
@@ -361,7 +448,7 @@ impl SyncServer {
             };
             let number = packet.group();
             let mut is_known = false;
-            let mut groups = self.groups.iter_mut();
+            let mut groups = self.work.iter_mut().flat_map(|work| &mut work.groups);
             let addressed = groups.find(|group| {
                 let is_source = group.file.socket() == from;
                 is_known |= is_source;
@@ -375,4 +462,16 @@ impl SyncServer {
         }
         Ok(self.burst.len() == BURST)
     }
+}
+
+fn since_epoch_us() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.map_or(0, |since| since.as_micros() as u64)
+}
+
+/// The least term of an engine that started then: greater than those of engines that started earlier
+/// by their clocks.
+fn least_term(started_us: u64) -> Result<u64, SyncError> {
+    let random = random_bits().map_err(SyncError::Random)?;
+    Ok((started_us / 1_000) << 16 | (random & 0xffff))
 }

@@ -79,7 +79,9 @@ impl Cuts {
         self.fetch = None;
         self.wanted = None;
         let was_sent = self.sent.take().is_some();
-        let is_staged = self.asked.is_some_and(|asked| asked.kind == CutKind::Staged);
+        let is_staged = self
+            .asked
+            .is_some_and(|asked| asked.kind == CutKind::Staged);
         if was_sent || is_staged {
             self.asked = None;
         }

@@ -6,6 +6,7 @@
 //! held at a moment at most `age_us` ago.
 
 mod cut;
+pub mod election;
 mod engine;
 mod stage;
 mod tracker;

@@ -453,7 +453,11 @@ fn a_staged_write_ends_when_the_view_crosses_its_cut() {
     });
     bench.pass(600);
     assert_eq!(bench.events(), []);
-    assert_eq!(bench.was_sent(MessageType::Fetch), 0, "nobody wants its window");
+    assert_eq!(
+        bench.was_sent(MessageType::Fetch),
+        0,
+        "nobody wants its window"
+    );
     assert_eq!(bench.was_sent(MessageType::Cut), 1);
 }
 

@@ -96,6 +96,36 @@ impl Etcd {
         }
     }
 
+    /// Keys that begin with `folder`, which ends with `/`.
+    pub fn count(&self, folder: &str) -> u64 {
+        let base64 = |text: &[u8]| {
+            const DIGITS: &[u8; 64] =
+                b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+            let three = text.chunks(3).flat_map(|three| {
+                let number = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+                let bits = number(0) << 16 | number(1) << 8 | number(2);
+                (0..4).map(move |at| {
+                    let digit = bits >> (18 - 6 * at) & 63;
+                    if at <= three.len() {
+                        char::from(DIGITS[digit as usize])
+                    } else {
+                        '='
+                    }
+                })
+            });
+            three.collect::<String>()
+        };
+        let end = folder.trim_end_matches('/').to_owned() + "0";
+        let question = serde_json::json!({
+            "key": base64(folder.as_bytes()),
+            "range_end": base64(end.as_bytes()),
+            "count_only": true,
+        });
+        let answer = self.post("/v3/kv/range", &question.to_string());
+        let count = answer["count"].as_str().unwrap_or("0");
+        count.parse().unwrap()
+    }
+
     fn post(&self, path: &str, body: &str) -> serde_json::Value {
         let address = self.endpoint.trim_start_matches("http://");
         let mut stream = TcpStream::connect(address).unwrap();

@@ -61,4 +61,17 @@ with Engine(timeout=30) as engine:
         else:
             raise AssertionError(code)
 
+# Of several engines the one that leads is asked, wherever it is in the list.
+for addresses in ["127.0.0.1:9561,127.0.0.1:9560", ["127.0.0.1:9560", "127.0.0.1:9561"]]:
+    with Engine(addresses, timeout=30) as found:
+        assert (found.read("packets", fresh=True, bound=0).values == every).all()
+        assert next(found.windows("packets", after=0)).number == 1
+with Engine("127.0.0.1:9561,127.0.0.1:9562", timeout=0.2) as none:
+    try:
+        none.read("packets")
+    except Refused as refused:
+        assert refused.code is None and not refused.unknown, refused
+    else:
+        raise AssertionError("nobody is there")
+
 print("all of it")

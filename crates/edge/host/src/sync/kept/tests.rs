@@ -94,7 +94,10 @@ fn the_log_stays_short_and_forgets_the_oldest_ids() {
         if number % 4096 == 0 {
             kept.sync().unwrap();
             let live = 100 * (number.min(MOST_WRITE_IDS as u64) + 1);
-            assert!(kept.log.length() <= 2 * live + SURPLUS);
+            let Log::Folder(log) = &kept.log else {
+                unreachable!("a log in a folder");
+            };
+            assert!(log.length() <= 2 * live + SURPLUS);
         }
     }
     kept.sync().unwrap();
@@ -107,4 +110,83 @@ fn the_log_stays_short_and_forgets_the_oldest_ids() {
         Some(Progress::Ended(Outcome::Done))
     );
     assert_eq!(kept.next_term(0).unwrap(), 10);
+}
+
+fn shared(facts: Vec<Fact>) -> Kept {
+    Kept::shared(&groups(), 7, facts)
+}
+
+#[test]
+fn what_a_shared_store_has_not_kept_is_not_certain() {
+    let mut kept = shared(Vec::new());
+    assert!(kept.poll_facts().is_none());
+    kept.begin_write([1; 16]);
+    let begun = kept.position();
+    assert!(!kept.may_send(begun), "the store does not have it");
+    assert_eq!(kept.keep_window("a", 7, 1, values(1)), Some(1));
+    assert_eq!(
+        (kept.window_range("a"), kept.window_after("a", 0)),
+        ((1, 0), None)
+    );
+    let facts = kept.poll_facts().expect("facts");
+    assert_eq!(facts.len(), 3, "write, window, epochs: {facts:?}");
+    // What comes meanwhile waits for the first, and is not certain with it.
+    kept.end_write([1; 16], Some(Outcome::Done));
+    assert_eq!(kept.keep_window("a", 7, 2, values(2)), Some(2));
+    let ended = kept.position();
+    assert!(kept.poll_facts().is_none(), "one batch at a time");
+    kept.sync().unwrap();
+    assert!(!kept.is_durable(begun));
+    kept.facts_kept();
+    assert!(kept.may_send(begun) && !kept.is_durable(ended));
+    assert_eq!(kept.window_range("a"), (1, 1));
+    assert_eq!(kept.window_after("a", 0).map(|it| it.number), Some(1));
+    assert_eq!(kept.poll_facts().map(|facts| facts.len()), Some(3));
+    kept.facts_kept();
+    assert!(kept.is_durable(ended) && kept.poll_facts().is_none());
+    assert_eq!(kept.window_range("a"), (1, 2));
+}
+
+#[test]
+fn a_successor_has_what_the_store_kept_and_knows_no_more_of_writes_under_way() {
+    let mut kept = shared(Vec::new());
+    let mut stored = Vec::new();
+    for epoch in 1..=5 {
+        kept.keep_window("a", 7, epoch, values(epoch.into()));
+    }
+    for id in [1, 2, 3] {
+        kept.begin_write([id; 16]);
+    }
+    kept.end_write([1; 16], Some(Outcome::Done));
+    kept.end_write([2; 16], None);
+    kept.waive_window("a", 7, 6);
+    stored.extend(kept.poll_facts().expect("facts"));
+    kept.facts_kept();
+    // Waived windows alone are not worth a transaction.
+    kept.waive_window("a", 7, 7);
+    assert!(kept.poll_facts().is_none());
+    let newest = stored.iter().filter_map(|fact| match fact {
+        Fact::Window { window, oldest, .. } => Some((window.number, *oldest)),
+        _ => None,
+    });
+    let newest: Vec<_> = newest.collect();
+    assert_eq!(newest, [(1, 1), (2, 1), (3, 1), (4, 2), (5, 3)]);
+    let mut next = shared(stored);
+    assert_eq!(next.epochs("a"), [(7, 6)]);
+    assert_eq!(next.window_range("a"), (3, 5));
+    let window = next.window_after("a", 3).expect("the fourth");
+    assert_eq!((window.number, &window.values), (4, &values(4)));
+    assert_eq!(next.write(&[1; 16]), Some(Progress::Ended(Outcome::Done)));
+    for unknown in [2, 3] {
+        assert_eq!(next.write(&[unknown; 16]), Some(Progress::Unknown));
+    }
+    assert_eq!(next.keep_window("a", 7, 6, values(6)), None);
+    assert_eq!(next.keep_window("a", 8, 1, values(1)), Some(6));
+    next.begin_write([4; 16]);
+    let facts = next.poll_facts().expect("facts");
+    let numbers = facts.iter().filter_map(|fact| match fact {
+        Fact::Write { number, .. } => Some(*number),
+        _ => None,
+    });
+    assert_eq!(Vec::from_iter(numbers), [3], "numbers of writes go on");
 }
