@@ -214,7 +214,7 @@ impl Network {
 
     /// A file of keys for the end `own`, whose only peer is `peer` at this address.
     fn keys(&self, own: u32, peer: u32, address: &str, key: &str) -> String {
-        let key = key.repeat(32);
+        let key = format!("00{}", key.repeat(31));
         let text = format!(
             "id = {own}\n[[peer]]\nid = {peer}\naddress = \"{address}\"\n\
              keys = [{{ id = 1, hex = \"{key}\" }}]\n"
