@@ -277,6 +277,8 @@ impl Election {
                     && *holder == renewed
                 {
                     match answer {
+                        // Who saw the lease end has ended what it did under this term.
+                        Answer::Done if now >= *until => self.stand_by(now),
                         Answer::Done => {
                             *until = sent + lease;
                             self.due = now.max(sent + detection / RENEWALS);

@@ -103,6 +103,22 @@ fn the_first_leads_at_once_and_the_second_when_the_first_is_silent() {
     assert_eq!(first.leader().map(|it| it.nonce), Some(2));
 }
 
+/// An answer that comes when the lease is over does not bring it back: work under this term has ended.
+#[test]
+fn a_lease_that_is_over_is_not_renewed() {
+    let mut store = Store::default();
+    let mut election = candidate(0, 1);
+    settle(0, &mut election, &mut store);
+    let sent = DETECTION / 2;
+    let renew = election.poll_request(sent).expect("a renewal");
+    let answer = store.answer(&renew);
+    assert_eq!(election.leads(DETECTION), None);
+    election.handle_answer(DETECTION, answer);
+    assert_eq!(election.leads(DETECTION), None);
+    settle(DETECTION, &mut election, &mut store);
+    assert_eq!(election.leads(DETECTION), Some(101));
+}
+
 #[test]
 fn one_that_leaves_is_followed_at_once_and_takes_nobodys_place() {
     let mut store = Store::default();
