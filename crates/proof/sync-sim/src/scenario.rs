@@ -231,6 +231,7 @@ impl Scenario {
     pub const fn standby_mixed() -> Self {
         Self {
             name: "standby-mixed",
+            stages: 8,
             cuts: 10,
             switch_starts: 1,
             first_position: (1 << 32) - 200,

@@ -70,7 +70,7 @@ pub(crate) enum Said {
     },
 }
 
-/// What the store has of the election.
+/// State of the election in the store.
 #[derive(Default)]
 struct Register {
     revision: u64,

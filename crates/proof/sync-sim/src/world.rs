@@ -240,6 +240,14 @@ impl<'a> World<'a> {
         })
     }
 
+    /// The place of the process that `number` chooses among those whose leases are in force; `None` if
+    /// there is none, or it stands still.
+    fn awake(&mut self, number: u64) -> Option<usize> {
+        self.end_leases();
+        let place = number.checked_rem(self.host.processes.len() as u64)? as usize;
+        (!self.host.processes[place].is_asleep).then_some(place)
+    }
+
     fn happens(&mut self, happening: Happening) -> Result<(), SimError> {
         match happening {
             Happening::Packet { index, length } => {
@@ -249,15 +257,10 @@ impl<'a> World<'a> {
                 self.deliver(HOST_PORT, &frame);
             }
             Happening::Write { process } => {
-                self.end_leases();
-                let processes = self.host.processes.len() as u64;
-                let Some(place) = process.checked_rem(processes) else {
+                let Some(process) = self.awake(process) else {
                     return Ok(());
                 };
-                let process = &mut self.host.processes[place as usize];
-                if process.is_asleep {
-                    return Ok(());
-                }
+                let process = &mut self.host.processes[process];
                 let last = self.scenario.locations;
                 let values: Vec<(u32, u64)> = (last - BATCH..last).map(|at| (at, 1)).collect();
                 let write = process.groups[0].write(Operation::Add, &values, 0);
@@ -267,11 +270,10 @@ impl<'a> World<'a> {
             Happening::Stage { process, group } => {
                 let bits = self.group(group).bits();
                 let values = self.staged.values(self.scenario.locations - BATCH, bits);
-                let processes = self.host.processes.len() as u64;
-                let Some(at) = process.checked_rem(processes) else {
+                let Some(process) = self.awake(process) else {
                     return Ok(());
                 };
-                let process = &mut self.host.processes[at as usize];
+                let process = &mut self.host.processes[process];
                 let all: Vec<(u32, u64)> = values.iter().map(|(at, value)| (*at, *value)).collect();
                 if let Ok(ticket) = process.groups[usize::from(group)].write_staged(&all) {
                     let of = (process.port, process.term);
