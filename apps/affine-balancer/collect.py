@@ -4,7 +4,7 @@ import sys
 
 import numpy
 
-from stateplane_sync.collector import Finding, far, run
+from stateplane_sync.collector import Finding, far, run, threshold_option
 
 
 def servers(values, told, threshold=0):
@@ -28,9 +28,7 @@ def main(arguments=None):
         lambda views, chosen: servers(
             views["clients"].values, views["clients"].told, chosen.threshold
         ),
-        lambda parser: parser.add_argument(
-            "--threshold", type=int, default=0, help="print servers with more clients"
-        ),
+        threshold_option(0, "print servers with more clients"),
         arguments,
     )
 

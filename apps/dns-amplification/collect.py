@@ -2,7 +2,7 @@
 
 import sys
 
-from stateplane_sync.collector import Finding, above, addresses_that_end_in, run
+from stateplane_sync.collector import Finding, above, addresses_that_end_in, run, threshold_option
 
 
 def victims(values, told, threshold):
@@ -19,9 +19,7 @@ def main(arguments=None):
         lambda views, chosen: victims(
             views["dropped"].values, views["dropped"].told, chosen.threshold
         ),
-        lambda parser: parser.add_argument(
-            "--threshold", type=int, default=100, help="responses that are still no attack"
-        ),
+        threshold_option(100, "responses that are still no attack"),
         arguments,
     )
 

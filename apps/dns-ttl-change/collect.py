@@ -6,7 +6,7 @@ import sys
 import numpy
 
 from stateplane_sync import hashes
-from stateplane_sync.collector import Finding, error, far, run
+from stateplane_sync.collector import error, far, run, seen
 
 TYPES = {"A": 1, "NS": 2, "CNAME": 5, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28}
 
@@ -36,13 +36,7 @@ def changed(values, told, ttls, ttls_told, threshold, names=()):
         if bound is not None:
             ttl = int(ttls[location])
             about |= {"ttl_low": max(ttl - bound, 0), "ttl_high": ttl + bound}
-        if differ == 0:
-            # The greatest number stays.
-            high = None if count == 0xFFFF else count
-            yield Finding("ttl", True, count, high, about)
-        else:
-            about["buckets_that_differ"] = "any" if differ is None else differ
-            yield Finding("ttl", False, 0, None, about)
+        yield seen("ttl", count, 0xFFFF, differ, about, "buckets")
 
 
 def _options(parser):

@@ -4,7 +4,7 @@ import sys
 
 import numpy
 
-from stateplane_sync.collector import Finding, address, far, run
+from stateplane_sync.collector import address, far, run, seen, threshold_option
 
 
 def suspects(values, told, threshold):
@@ -17,13 +17,7 @@ def suspects(values, told, threshold):
         value, count = int(values[location]), int(unused[location])
         about = {"location": int(location), "client": address(value >> 32)}
         what = "blocked" if blocked[location] else "suspect"
-        if differ == 0:
-            # The greatest number stays.
-            high = None if count == 0xFFFF else count
-            yield Finding(what, True, count, high, about)
-        else:
-            about["places_that_differ"] = "any" if differ is None else differ
-            yield Finding(what, False, 0, None, about)
+        yield seen(what, count, 0xFFFF, differ, about, "places")
 
 
 def main(arguments=None):
@@ -33,9 +27,7 @@ def main(arguments=None):
         lambda views, chosen: suspects(
             views["clients"].values, views["clients"].told, chosen.threshold
         ),
-        lambda parser: parser.add_argument(
-            "--threshold", type=int, default=50, help="unused responses that are usual"
-        ),
+        threshold_option(50, "unused responses that are usual"),
         arguments,
     )
 

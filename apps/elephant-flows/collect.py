@@ -5,7 +5,7 @@ import sys
 import numpy
 
 from stateplane_sync import hashes
-from stateplane_sync.collector import Finding, address, error, far, run
+from stateplane_sync.collector import Finding, address, error, far, run, threshold_option
 
 ROWS = 4
 _MOST = 0xFFFFFFFF
@@ -69,9 +69,7 @@ def main(arguments=None):
         __doc__,
         ["bytes", "elephants"],
         _find,
-        lambda parser: parser.add_argument(
-            "--threshold", type=int, default=10_000_000, help="bytes of a usual flow"
-        ),
+        threshold_option(10_000_000, "bytes of a usual flow"),
         arguments,
     )
 

@@ -5,7 +5,7 @@ import sys
 import numpy
 
 from stateplane_sync import hashes
-from stateplane_sync.collector import Finding, far, run
+from stateplane_sync.collector import far, run, seen
 
 
 def place(one, other, protocol, locations):
@@ -32,12 +32,7 @@ def connections(values, told, threshold, bits=0):
             "connection": f"{value >> 24:010x}",
             "bits": f"{value & 0xFF:08b}",
         }
-        if differ == 0:
-            # The greatest number stays.
-            yield Finding("connection", True, count, None if count == 0xFF else count, about)
-        else:
-            about["places_that_differ"] = "any" if differ is None else differ
-            yield Finding("connection", False, 0, None, about)
+        yield seen("connection", count, 0xFF, differ, about, "places")
 
 
 def _options(parser):

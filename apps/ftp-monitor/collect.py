@@ -5,7 +5,7 @@ import sys
 
 import numpy
 
-from stateplane_sync.collector import Finding, above, addresses_that_end_in, far, run
+from stateplane_sync.collector import Finding, above, addresses_that_end_in, far, run, threshold_option
 
 STATES = {1: "announced", 2: "open", 3: "closing"}
 
@@ -38,9 +38,7 @@ def main(arguments=None):
         __doc__,
         ["refused", "channels"],
         _find,
-        lambda parser: parser.add_argument(
-            "--threshold", type=int, default=10, help="refused connections that are usual"
-        ),
+        threshold_option(10, "refused connections that are usual"),
         arguments,
     )
 

@@ -25,7 +25,9 @@ __all__ = [
     "error",
     "far",
     "run",
+    "seen",
     "share_of_pairs",
+    "threshold_option",
     "unseen",
 ]
 
@@ -108,6 +110,26 @@ def above(
             if most is not None and high >= most:
                 high = None
             yield int(location), value, high, value > threshold
+
+
+def seen(
+    what: str, count: int, most: int, differ: Optional[int], about: dict[str, object], places: str
+) -> Finding:
+    """A finding of a location of an opaque register: certain, with its count, if the view is exact; else of
+    any count, as `differ` of the `places` may be others. `most` is the greatest count, which stays."""
+    if differ == 0:
+        return Finding(what, True, count, None if count == most else count, about)
+    about[f"{places}_that_differ"] = "any" if differ is None else differ
+    return Finding(what, False, 0, None, about)
+
+
+def threshold_option(default: int, about: str) -> Callable[[argparse.ArgumentParser], None]:
+    """The option `--threshold` of a command."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--threshold", type=int, default=default, help=about)
+
+    return add
 
 
 def address(number: int) -> str:
