@@ -14,7 +14,7 @@ use stateplane_wire::control::ChainConfig;
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
-use crate::channel::{LONGEST_ANSWER, TlsFiles, channel};
+use crate::channel::{LONGEST_ANSWER, TlsFiles, channel, runtime};
 use crate::lease::Lease;
 use crate::proto::kv_client::KvClient;
 use crate::proto::lease_client::LeaseClient;
@@ -54,12 +54,7 @@ impl EtcdBackend {
         name: &str,
         told: impl FnMut(&EtcdError) + Send + 'static,
     ) -> Result<EtcdBackend, EtcdError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("etcd")
-            .enable_all()
-            .build()
-            .map_err(EtcdError::System)?;
+        let runtime = runtime()?;
         let tls = TlsFiles {
             roots: file.tls_roots.as_deref(),
             certificate: file.tls_certificate.as_deref(),

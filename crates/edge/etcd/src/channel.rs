@@ -7,7 +7,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use crate::{EtcdError, PATIENCE};
 
-/// Bytes of the longest answer: all configurations of the most chains.
+/// Bytes of the longest answer: all configurations of the most chains, or the pieces of a window.
 pub(crate) const LONGEST_ANSWER: usize = 1 << 28;
 
 /// Files (PEM) for TLS.
@@ -15,6 +15,20 @@ pub(crate) struct TlsFiles<'a> {
     pub(crate) roots: Option<&'a Path>,
     pub(crate) certificate: Option<&'a Path>,
     pub(crate) key: Option<&'a Path>,
+}
+
+/// A runtime with a thread for what is under way.
+///
+/// # Errors
+///
+/// [`EtcdError::System`] if there are no threads left.
+pub(crate) fn runtime() -> Result<Runtime, EtcdError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("etcd")
+        .enable_all()
+        .build()
+        .map_err(EtcdError::System)
 }
 
 /// A channel to those of `endpoints` that answer.

@@ -28,7 +28,7 @@ use stateplane_sync::election::{Answer, Request};
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
-use crate::channel::{LONGEST_ANSWER, TlsFiles, channel};
+use crate::channel::{LONGEST_ANSWER, TlsFiles, channel, runtime};
 use crate::proto::kv_client::KvClient;
 use crate::proto::{KeyValue, TxnRequest, TxnResponse};
 use crate::transaction::{get, get_some, is_of, is_value, put, read};
@@ -80,12 +80,7 @@ impl EtcdSyncStore {
         outcomes: Remote<Outcomes>,
         told: impl FnMut(&EtcdError) + Send + 'static,
     ) -> Result<EtcdSyncStore, EtcdError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("etcd")
-            .enable_all()
-            .build()
-            .map_err(EtcdError::System)?;
+        let runtime = runtime()?;
         let tls = TlsFiles {
             roots: file.tls_roots.as_deref(),
             certificate: file.tls_certificate.as_deref(),

@@ -1,11 +1,11 @@
-//! What Get and Subscribe have in common in their requests.
+//! Parts that requests of Get and Subscribe have in common.
 
 use crate::proto::gnmi::ModelData;
 use crate::proto::gnmi_ext::{Extension, extension::Ext};
 use crate::refusal::Refusal;
 use crate::schema::MODULE;
 
-/// Who publishes the model.
+/// The model's publisher.
 pub(crate) const ORGANIZATION: &str = "Stateplane";
 
 /// Revision of the model, as its module says.

@@ -1,4 +1,4 @@
-//! What the engine tells of its groups, as messages.
+//! Promises and counts of the engine's groups as messages.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) fn group_of(group: GroupReport, told: Option<&Told>) -> v1::Group {
     }
 }
 
-/// What the promise of a group's view is made of, as a message.
+/// The parts of which the promise of a group's view is made, as a message.
 fn status_of(group: &GroupReport) -> v1::Status {
     v1::Status {
         unsent: group.unsent,

@@ -235,7 +235,7 @@ impl Shared {
         }
     }
 
-    /// What a look sees, once etcd answers: it has just been started.
+    /// Answer to a look, once etcd answers: it has just been started.
     fn look(&mut self) -> Answer {
         loop {
             match self.elect(Request::Look) {

@@ -18,7 +18,7 @@ const MOST_OPERATIONS: usize = 100;
 pub(super) struct Batches<'a> {
     prefix: &'a str,
     done: Vec<Vec<RequestOp>>,
-    /// What the last one writes. A key is written once in a transaction, and so the last value
+    /// The last one's requests. A key is written once in a transaction, and so the last value
     /// counts.
     values: BTreeMap<String, Vec<u8>>,
 }

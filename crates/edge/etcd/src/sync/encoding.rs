@@ -60,7 +60,7 @@ pub(super) fn parse_count(mut bytes: &[u8]) -> Option<(u64, u64)> {
     whole(count, bytes)
 }
 
-/// What is known of a window besides its values.
+/// A window without its values: start of the switch, cut, bytes and pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) number: u64,

@@ -78,7 +78,7 @@ fn leaves_are_bare_and_nodes_are_objects() {
 fn a_list_without_keys_gives_an_update_for_each_entry() {
     let complete = json_of("/sync/groups/group/state/complete", Encoding::Json);
     assert_eq!(complete, ["true", "false"]);
-    // What does not exist is left out.
+    // Groups and locations that do not exist are left out.
     assert_eq!(json_of("/.../bound", Encoding::Json), ["2"]);
     let whole = &json_of("/", Encoding::JsonIetf)[0];
     assert!(

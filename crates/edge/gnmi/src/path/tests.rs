@@ -70,7 +70,7 @@ fn wildcards_stand_for_one_element_or_any_number() {
     let keyed = select("/.../*[location=3]/.../value").expect("a leaf");
     assert_eq!(keyed.location(), Some(3));
     assert_eq!(Vec::from_iter(&keyed.leaves), [&Leaf::Value]);
-    // What is named only is not meant by a wildcard.
+    // Leaves that have to be named are not meant by a wildcard.
     let below = trails("/sync/groups/group/*");
     let names = ["state", "values", "windows"].map(|it| format!("sync/groups/group/{it}"));
     assert_eq!(below, names);

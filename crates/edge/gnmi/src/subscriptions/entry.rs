@@ -45,7 +45,7 @@ pub(super) struct Entry {
     pub(super) groups: Vec<Told>,
 }
 
-/// What was told of a group.
+/// State of a group as the subscriber was told it last.
 #[derive(Debug)]
 pub(super) struct Told {
     /// Its place in the engine's file.

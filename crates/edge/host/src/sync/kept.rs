@@ -168,7 +168,7 @@ impl<F: Files> Kept<F> {
         Ok(kept)
     }
 
-    /// What the facts of a shared store say, for the engine with `term`. Those of windows are in the
+    /// State that the facts of a shared store give, for the engine with `term`. Those of windows are in the
     /// order of their numbers.
     pub fn shared(groups: &[GroupFile], term: u64, facts: Vec<Fact>) -> Kept<F> {
         let (mut groups, mut writes) = (no_windows(groups), Vec::new());

@@ -1,4 +1,4 @@
-//! What several engines of one file share: a store that elects one of them and keeps its facts.
+//! The store that several engines share: it elects one of them and keeps its facts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -43,7 +43,7 @@ pub struct Holder {
     pub address: String,
 }
 
-/// What the store is asked, one request at a time.
+/// Request to the store, one at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Tell the holder, its revision, and the greatest term that was taken.
@@ -277,7 +277,7 @@ impl Election {
                     && *holder == renewed
                 {
                     match answer {
-                        // Who saw the lease end has ended what it did under this term.
+                        // A driver that saw the lease end has ended its work under this term.
                         Answer::Done if now >= *until => self.stand_by(now),
                         Answer::Done => {
                             *until = sent + lease;

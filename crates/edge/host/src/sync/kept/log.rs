@@ -1,4 +1,4 @@
-//! Where facts are kept, and the records of a log in a folder.
+//! The place at which facts are kept, and the records of a log in a folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const BEGUN: u8 = 4;
 /// First byte of the record of a write that ended.
 const ENDED: u8 = 5;
 
-/// Where facts are kept.
+/// The place at which facts are kept.
 #[derive(Debug)]
 pub(super) enum Log<F: Files> {
     /// In a folder; they are written through before the engine goes on.

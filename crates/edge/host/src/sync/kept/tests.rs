@@ -130,7 +130,7 @@ fn what_a_shared_store_has_not_kept_is_not_certain() {
     );
     let facts = kept.poll_facts().expect("facts");
     assert_eq!(facts.len(), 3, "write, window, epochs: {facts:?}");
-    // What comes meanwhile waits for the first, and is not certain with it.
+    // A fact that comes meanwhile waits for the first, and is not certain with it.
     kept.end_write([1; 16], Some(Outcome::Done));
     assert_eq!(kept.keep_window("a", 7, 2, values(2)), Some(2));
     let ended = kept.position();

@@ -210,7 +210,7 @@ struct Node {
     election: Election,
     offset: u64,
     rate: u64,
-    /// What is under way: the request, when the store has it, and when the answer is there.
+    /// The message under way: the request, when the store has it, and when the answer is there.
     open: Option<(Option<Request>, u64, Answer, u64)>,
     sleeps_until: u64,
 }
