@@ -466,7 +466,7 @@ fn a_staged_write_ends_when_the_view_crosses_its_cut() {
 fn the_next_cut_waits_until_the_view_has_crossed_the_last() {
     let mut bench = Bench::complete();
     bench.events();
-    assert!(bench.engine.reset(6));
+    assert!(bench.engine.cut(CutKind::Carried, 0));
     bench.pass(100);
     bench.receive(MessageType::CutMade, &[], |message| {
         (message.epoch, message.number) = (1, 9);
@@ -479,9 +479,9 @@ fn the_next_cut_waits_until_the_view_has_crossed_the_last() {
         message.stamp = 102;
         message.position = 14;
         message.epoch = 1;
-        message.kind = CutKind::Filled as u8;
-        message.operand = 6;
+        message.kind = CutKind::Carried as u8;
     });
+    bench.engine.window_kept(INCARNATION, 1);
     bench.pass(600);
     assert_eq!(bench.was_sent(MessageType::Cut), 2);
 }
