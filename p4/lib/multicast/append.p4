@@ -184,7 +184,35 @@ control MulticastCovered(in multicast_metadata_t meta, out bool covered) {
     }
 }
 
-// Answers a START whose message is in the log or over.
+// Tells the place of the entry at hand, which is committed: DECIDED to other destinations, and
+// DELIVER to the receivers once all destinations have decided (rules 13, 19).
+control MulticastAnnounce(
+    in bool with_payload,
+    inout multicast_headers_t hdr,
+    inout multicast_metadata_t meta
+) {
+    MulticastPutEntry() put_entry;
+    bit<32> own;
+
+    apply {
+        own = 32w1 << (bit<8>)meta.group.at;
+        put_entry.apply(hdr, meta);
+        if ((meta.entry.destinations & ~(meta.entry.decided | own)) == 0
+            || !MULTICAST_RULE_UNIFORM) {
+            multicast_events.count(MULTICAST_EVENT_DELIVERED);
+            meta.to = meta.to | MULTICAST_RECEIVERS;
+            meta.receiver_type = MULTICAST_TYPE_DELIVER;
+            meta.receiver_payload = with_payload;
+        }
+        if (meta.entry.destinations != own && !with_payload) {
+            meta.to = meta.to | MULTICAST_LEADERS;
+            meta.leader_type = MULTICAST_TYPE_DECIDED;
+        }
+    }
+}
+
+// Answers a START whose message is in the log or over. If a leader tells with it the decision that the
+// entry lacked, receivers and leaders hear of that: nothing else tells receivers of it.
 control MulticastAnswerKnown(
     in bool old,
     in bit<32> index,
@@ -193,22 +221,32 @@ control MulticastAnswerKnown(
 ) {
     MulticastLoadEntry() load_entry;
     MulticastNote() note;
+    MulticastAnnounce() announce;
     MulticastAllReceived() all_received;
     MulticastCovered() covered_by;
     MulticastAnswerLeader() answer;
     MulticastSend() complete;
     bit<32> received;
+    bit<32> others;
+    bit<32> lacks;
     bit<8> type;
     bool covered;
     bool have;
+    bool finishes;
 
     apply {
         have = false;
+        finishes = false;
         if (!old) {
             load_entry.apply(index, meta);
             if ((hdr.message.flags & MULTICAST_FLAG_OF_LEADER) != 0 && hdr.message.timestamp != 0) {
                 // It tells its decision at once (rule 15).
+                others = meta.entry.destinations & ~(32w1 << (bit<8>)meta.group.at);
+                lacks = others & ~meta.entry.decided;
                 note.apply(hdr.message, meta);
+                finishes = lacks != 0
+                    && (others & ~meta.entry.decided) == 0
+                    && !MULTICAST_NEWER(index, meta.group.commit);
             }
             all_received.apply(meta, received);
             covered_by.apply(meta, covered);
@@ -218,7 +256,9 @@ control MulticastAnswerKnown(
             hdr.message.final = meta.entry.final;
             hdr.message.final_group = meta.entry.final_group;
         }
-        if ((hdr.message.flags & MULTICAST_FLAG_OF_LEADER) != 0) {
+        if (finishes) {
+            announce.apply(false, hdr, meta);
+        } else if ((hdr.message.flags & MULTICAST_FLAG_OF_LEADER) != 0) {
             type = have ? MULTICAST_TYPE_DONE : MULTICAST_TYPE_DECIDED;
             if (old) {
                 multicast_events.count(MULTICAST_EVENT_OLD);

@@ -36,7 +36,7 @@
 // are under way to nobody.
 control MulticastLate(in multicast_metadata_t meta, out bool members, out bool receivers) {
     MulticastOverdue() overdue_at;
-    bit<32> list;
+    bit<32> listed;
     bit<32> index;
     bit<32> gap;
     bit<48> moved;
@@ -49,16 +49,16 @@ control MulticastLate(in multicast_metadata_t meta, out bool members, out bool r
         earlier = meta.entry.term != meta.group.promised;
         members = false;
         receivers = false;
-        multicast_members.read(list, meta.group.at);
+        multicast_members.read(listed, meta.group.at);
         multicast_learner.read(learner, meta.group.at);
 #define MULTICAST_LATE_MEMBER(i) \
-        if ((list[i:i] == 1 || learner == i) && i != meta.group.member) { \
+        if ((listed[i:i] == 1 || learner == i) && i != meta.group.member) { \
             MULTICAST_LATE(match, meta.group.at * MULTICAST_MOST_MEMBERS + i, members) \
         }
         MULTICAST_EACH(MULTICAST_LATE_MEMBER)
-        multicast_receivers.read(list, meta.group.at);
+        multicast_receivers.read(listed, meta.group.at);
 #define MULTICAST_LATE_RECEIVER(i) \
-        if (list[i:i] == 1) { \
+        if (listed[i:i] == 1) { \
             MULTICAST_LATE(received, meta.group.at * MULTICAST_MOST_RECEIVERS + i, receivers) \
         }
         MULTICAST_EACH(MULTICAST_LATE_RECEIVER)

@@ -44,33 +44,6 @@ control MulticastMajority(in bit<32> index, in multicast_metadata_t meta, out bo
     }
 }
 
-// Tells the place of the entry at hand, which is committed: DECIDED to other destinations, and
-// DELIVER to the receivers once all destinations have decided (rules 13, 19).
-control MulticastAnnounce(
-    in bool with_payload,
-    inout multicast_headers_t hdr,
-    inout multicast_metadata_t meta
-) {
-    MulticastPutEntry() put_entry;
-    bit<32> own;
-
-    apply {
-        own = 32w1 << (bit<8>)meta.group.at;
-        put_entry.apply(hdr, meta);
-        if ((meta.entry.destinations & ~(meta.entry.decided | own)) == 0
-            || !MULTICAST_RULE_UNIFORM) {
-            multicast_events.count(MULTICAST_EVENT_DELIVERED);
-            meta.to = meta.to | MULTICAST_RECEIVERS;
-            meta.receiver_type = MULTICAST_TYPE_DELIVER;
-            meta.receiver_payload = with_payload;
-        }
-        if (meta.entry.destinations != own && !with_payload) {
-            meta.to = meta.to | MULTICAST_LEADERS;
-            meta.leader_type = MULTICAST_TYPE_DECIDED;
-        }
-    }
-}
-
 // Commits what a majority has, from the leader's first own entry on (rule 4).
 control MulticastCommit(in bit<32> index, inout multicast_metadata_t meta) {
     MulticastMajority() majority_of;
