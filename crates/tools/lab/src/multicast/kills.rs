@@ -71,7 +71,7 @@ pub struct Kill {
     pub led: Vec<u8>,
     /// Longest time in ms between two deliveries of a receiver, by group.
     pub gaps_ms: Vec<f64>,
-    /// Longest such time of all groups in the second before the kill.
+    /// Longest such time of all groups that began and ended in the second before the kill.
     pub quiet_ms: f64,
 }
 
@@ -128,7 +128,7 @@ pub struct KillsReport {
     pub kills: Vec<Kill>,
     /// All of them, by what they meant to groups.
     pub roles: BTreeMap<Role, Gaps>,
-    /// Pauses without a fault, in the seconds before the kills: the limit.
+    /// Pauses that began and ended in the seconds before the kills.
     pub quiet: Gaps,
     /// Objections of the checkers.
     pub violations: Vec<String>,
@@ -275,20 +275,29 @@ impl Deliveries {
         });
         gaps.max().unwrap_or(until - from) as f64 / 1000.0
     }
+
+    /// Longest time in ms between two deliveries of a receiver of `group`, both of them in the time
+    /// from `from` to `until`: a kill at `until` has no part in it.
+    fn longest_within_ms(&self, group: u8, from: u64, until: u64) -> f64 {
+        let receivers = self.0.iter().filter(|((of, _), _)| *of == group);
+        let gaps = receivers.flat_map(|(_, times)| {
+            let first = times.partition_point(|at| *at < from);
+            let last = times.partition_point(|at| *at <= until);
+            times[first..last].windows(2).map(|pair| pair[1] - pair[0])
+        });
+        gaps.max().unwrap_or(until - from) as f64 / 1000.0
+    }
 }
 
 impl KillsReport {
     fn add(&mut self, kill: &Measured, deliveries: &Deliveries, several: u32) {
         let groups = 0..GROUPS;
-        let gaps = |from, until| {
-            let gaps = groups
-                .clone()
-                .map(|group| deliveries.longest_ms(group, from, until));
-            gaps.collect::<Vec<f64>>()
-        };
-        let during = gaps(kill.from, kill.until);
-        let before = gaps(kill.quiet, kill.from);
-        let quiet_ms = before.into_iter().fold(0.0, f64::max);
+        let during = groups.clone();
+        let during = during.map(|group| deliveries.longest_ms(group, kill.from, kill.until));
+        let during: Vec<f64> = during.collect();
+        let before = groups.clone();
+        let before = before.map(|it| deliveries.longest_within_ms(it, kill.quiet, kill.from));
+        let quiet_ms = before.fold(0.0, f64::max);
         self.quiet.add(quiet_ms);
         for (group, gap) in groups.zip(&during) {
             let role = Role::of(group, &kill.led, several);
@@ -341,6 +350,19 @@ mod tests {
     }
 
     #[test]
+    fn the_pause_of_a_kill_is_not_one_of_the_time_before_it() {
+        let of = deliveries(&[
+            (0, 1, &[1_000, 9_000, 10_000, 90_000]),
+            (0, 2, &[500, 7_000, 11_000, 95_000]),
+        ]);
+        assert_eq!(of.longest_within_ms(0, 900, 12_000), 8.0);
+        assert_eq!(of.longest_within_ms(0, 8_000, 12_000), 1.0);
+        assert_eq!(of.longest_ms(0, 8_000, 12_000), 84.0);
+        // Nothing came.
+        assert_eq!(of.longest_within_ms(0, 12_000, 80_000), 68.0);
+    }
+
+    #[test]
     fn pauses_are_judged_by_what_the_kill_means_to_the_group() {
         let kill = Measured {
             switch: "leaf1".to_owned(),
@@ -375,6 +397,7 @@ mod tests {
         assert_eq!(report.roles[&Role::Apart].bound_ms, APART_MS);
         assert!(!report.met());
     }
+
     #[test]
     fn of_pauses_the_median_the_longest_and_those_within_are_told() {
         let mut gaps = Gaps {
