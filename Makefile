@@ -81,8 +81,6 @@ demo-coordination: build tools
 	$(SUDO) $(STATEPLANE) lab demo-coordination
 
 test: rust tools peers lint
-	@echo '== the release binary, which some tests run (from a clean clone ten minutes)'
-	$(CARGO) build --release --package stateplane-cli
 	@echo '== all tests, built first (from a clean clone half an hour); each is told when it ends'
 	$(CARGO) test --workspace
 

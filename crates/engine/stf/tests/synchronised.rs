@@ -13,7 +13,10 @@ use stateplane_stf::{Script, parse_with, run};
 use stateplane_synchronise::{Selection, synchronise};
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread::available_parallelism;
 
 /// Folders with packet tests.
 const FOLDERS: [&str; 4] = [
@@ -22,6 +25,10 @@ const FOLDERS: [&str; 4] = [
     "crates/engine/stf/tests/programs",
     "docs/examples",
 ];
+
+/// Packet tests of a folder that one thread runs in turn: few folders have more, and the programs
+/// of those have few in common.
+const MOST_IN_TURN: usize = 24;
 
 /// A register for programs that have none, so that they get the blocks of the library, too.
 const PROBE: &str = "\nregister<bit<8>>(4) synced_probe;\n";
@@ -175,6 +182,12 @@ struct Tally {
 }
 
 impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.with_registers += other.with_registers;
+        self.probed += other.probed;
+        self.refused.extend(other.refused);
+    }
+
     fn run(&mut self, path: &Path) -> Result<(), String> {
         let case = Case::read(path)?;
         let name = format!("{} {:?}", case.main, case.script.defines);
@@ -216,6 +229,37 @@ impl Tally {
     }
 }
 
+/// Runs packet tests on all processors; those of a folder one after the other, since they share
+/// programs.
+fn run_all(all: &[PathBuf]) -> (Tally, Vec<String>) {
+    let folders = all.chunk_by(|one, other| one.parent() == other.parent());
+    let pieces = Mutex::new(folders.flat_map(|folder| folder.chunks(MOST_IN_TURN)));
+    let next = || pieces.lock().expect("no thread panics with it").next();
+    let work = || {
+        let (mut tally, mut failures) = (Tally::default(), Vec::new());
+        while let Some(piece) = next() {
+            for path in piece {
+                if let Err(message) = tally.run(path) {
+                    failures.push(format!("{}:\n{message}", path.display()));
+                }
+            }
+            tally.programs.clear();
+        }
+        (tally, failures)
+    };
+    let threads = available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let (mut tally, mut failures) = (Tally::default(), Vec::new());
+        for worker in workers {
+            let (own, failed) = worker.join().expect("a worker ends");
+            tally.add(own);
+            failures.extend(failed);
+        }
+        (tally, failures)
+    })
+}
+
 #[test]
 fn packets_see_no_difference() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
@@ -225,13 +269,7 @@ fn packets_see_no_difference() {
     }
     all.sort();
     assert!(all.len() > 140, "only {} packet tests", all.len());
-    let mut tally = Tally::default();
-    let mut failures = Vec::new();
-    for path in &all {
-        if let Err(message) = tally.run(path) {
-            failures.push(format!("{}:\n{message}", path.display()));
-        }
-    }
+    let (tally, failures) = run_all(&all);
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     println!(
         "{} packet tests; {} programs with registers, {} without; refused: {:?}",
