@@ -265,14 +265,18 @@ impl Group {
             self.begin(Change::default());
             return false;
         }
-        self.settle(&best, draw);
+        self.settle(&best, alive, draw);
         true
     }
 
     /// Chooses the leader among `best`, and the members.
-    fn settle(&mut self, best: &[u8], draw: u64) {
+    fn settle(&mut self, best: &[u8], alive: &dyn Fn(Start) -> bool, draw: u64) {
         let mut members = self.members.clone();
         let mut change = self.change;
+        if change.joins.is_some_and(|(_, start)| !alive(start)) {
+            // With a dead member more deaths would be too many than the configurations before bear.
+            change = Change::default();
+        }
         if !best.iter().any(|number| members.contains_key(number)) {
             // Only one that was taken out has it all: that configuration is restored (rule 11).
             let mut sets = self.sets.iter().rev();
