@@ -38,6 +38,7 @@ mod sync;
 mod sync_engine;
 mod test;
 mod text_file;
+mod top;
 mod trace;
 mod version;
 mod view;
@@ -80,6 +81,7 @@ enum Command {
     Engine(sync_engine::SyncEngineArguments),
     View(view::ViewArguments),
     Sketch(sketch::SketchArguments),
+    Top(top::TopArguments),
     Kv(kv::KvArguments),
     Multicast(multicast::MulticastArguments),
     Sim(sim::SimArguments),
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Command::Engine(arguments) => sync_engine::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Sketch(arguments) => sketch::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Multicast(arguments) => multicast::run(&arguments),

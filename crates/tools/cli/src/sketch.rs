@@ -29,29 +29,30 @@ pub struct SketchArguments {
     command: SketchCommand,
 }
 
+/// What a sketch in the groups of an engine is.
 #[derive(Args)]
-struct ShapeArguments {
+pub struct ShapeArguments {
     /// Family: count-min, hashpipe, elastic-sketch, flow-radar, univmon, sketch-learn
     #[arg(long, value_parser = family, default_value = "count-min", global = true)]
-    family: Family,
+    pub family: Family,
     /// Groups of the engine that hold it, in the order of docs/sketches.md
     #[arg(long = "group", value_name = "GROUP", global = true)]
-    groups: Vec<String>,
+    pub groups: Vec<String>,
     /// Rows, stages, tables, levels or bits; those of the programs in `apps` unless set
     #[arg(long, global = true)]
-    rows: Option<u32>,
+    pub rows: Option<u32>,
     /// Columns of a row are 2 to this
     #[arg(long, value_name = "BITS", default_value_t = 16, global = true)]
-    column_bits: u32,
+    pub column_bits: u32,
     /// Places of the second part are 2 to this
     #[arg(long, value_name = "BITS", default_value_t = 0, global = true)]
-    part_bits: u32,
+    pub part_bits: u32,
     /// SKETCH_SEED of the program
     #[arg(long, value_parser = number, default_value = "0x5374617465706c61", global = true)]
-    seed: u64,
+    pub seed: u64,
     /// Number of the sketch's first hash function
     #[arg(long, default_value_t = 0, global = true)]
-    function: u32,
+    pub function: u32,
 }
 
 #[derive(Subcommand)]
@@ -83,14 +84,16 @@ enum SketchCommand {
     },
 }
 
-fn family(text: &str) -> Result<Family, String> {
+/// The family of a name on the command line.
+pub fn family(text: &str) -> Result<Family, String> {
     Family::named(text).ok_or_else(|| {
         let names = Family::ALL.map(|(_, name, _)| name);
         format!("one of {}", names.join(", "))
     })
 }
 
-fn number(text: &str) -> Result<u64, String> {
+/// A number of 64 bits on the command line.
+pub fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -135,20 +138,27 @@ impl ShapeArguments {
             part_bits: self.part_bits,
         }
     }
+
+    /// The shape, of sizes that there are and for as many groups as it is read from. Rows that are
+    /// not set are those of the programs in `apps`.
+    pub fn checked(&self) -> Result<Shape, CommandError> {
+        let shape = self.shape();
+        shape.check().map_err(|error| wrong(&error))?;
+        let needed = shape.locations().len();
+        if self.groups.len() != needed {
+            let message = format!("{} is read from {needed} groups (--group)", shape.family);
+            return Err(CommandError::new(Failure::Input, message));
+        }
+        Ok(shape)
+    }
 }
 
 /// Reads the groups one after another: each but the first at a mark that is younger than the answer
 /// before it.
 async fn read(arguments: &SketchArguments) -> Result<Sketch, CommandError> {
     let engine = &arguments.engine;
-    let shape = arguments.shape.shape();
-    shape.check().map_err(|error| wrong(&error))?;
+    let shape = arguments.shape.checked()?;
     let groups = &arguments.shape.groups;
-    if groups.len() != shape.locations().len() {
-        let needed = shape.locations().len();
-        let message = format!("{} is read from {needed} groups (--group)", shape.family);
-        return Err(CommandError::new(Failure::Input, message));
-    }
     let mut client = engine.client().await?;
     let mut parts = Vec::new();
     for group in groups {
@@ -216,7 +226,8 @@ fn answer(arguments: &SketchArguments, sketch: &Sketch) -> Result<(), CommandErr
     Ok(())
 }
 
-fn keys_of(path: &std::path::Path) -> Result<Vec<Key>, CommandError> {
+/// Flows of a file, one a line.
+pub fn keys_of(path: &std::path::Path) -> Result<Vec<Key>, CommandError> {
     let failed = |message: String| {
         CommandError::new(Failure::Input, format!("{}: {message}", path.display()))
     };
