@@ -3,13 +3,18 @@
 
 #include "frames.p4"
 
+// Bits of a counter.
+#ifndef VALUE_BITS
+#define VALUE_BITS 64
+#endif
+
 control Process(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    register<bit<64>>(LOCATIONS) values;
+    register<bit<VALUE_BITS>>(LOCATIONS) values;
     Locate() locate;
     bit<32> first;
     bit<32> second;
     bit<32> third;
-    bit<64> value;
+    bit<VALUE_BITS> value;
 
     apply {
         mark_to_drop(standard);

@@ -1,7 +1,8 @@
 //! A switch that counts, in virtual time: traffic at one end, at the other a link of a given rate
 //! to the control plane, whose view is compared with the registers.
 
-use super::programs::{BATCH, Counters, SWITCH, Shape, System};
+use super::link;
+use super::programs::{BATCH, Counters, Shape, System};
 use super::traffic::{Packet, Traffic};
 use crate::error::EvalError;
 use stateplane_native::{Compiled, Native};
@@ -9,7 +10,7 @@ use stateplane_runtime::{Engine as _, Value};
 use stateplane_switch::Switch;
 use stateplane_sync::{Engine, Settings, Told};
 use stateplane_sync_setup::{CONTROL_PORT, Rates};
-use stateplane_wire::{ethernet, ipv4, sync, udp};
+use stateplane_wire::{ethernet, sync};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Time of a step in µs, which is also that between two turns of a carrier.
@@ -20,8 +21,8 @@ const WINDOW_US: u64 = 250;
 const CONTROL_US: u64 = 1_000;
 
 /// Bytes around a frame on the wire, and of the shortest frame without its check sequence.
-const FRAMING: usize = 24;
-const SHORTEST: usize = 60;
+pub(super) const FRAMING: usize = 24;
+pub(super) const SHORTEST: usize = 60;
 
 /// Bytes on the wire of a push of one update, or of a packet's three, and, of a message of sync,
 /// for a value.
@@ -30,10 +31,10 @@ const PUSH_OF_THREE: f64 = (FRAMING + 66) as f64;
 const VALUE_BYTES: f64 = (194.0 + 12.0 * BATCH as f64) / BATCH as f64;
 
 /// Bytes that wait for the link; what comes then is lost.
-const BUFFER: f64 = 128.0 * 1024.0;
+pub(super) const BUFFER: f64 = 128.0 * 1024.0;
 
 /// Address of the engine.
-const ENGINE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 255, 0, 2), 40_000);
+pub(super) const ENGINE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 255, 0, 2), 40_000);
 
 /// Type of ApproSync's frames, and of messages in them (p4/approsync/frames.p4).
 const ETHERTYPE_STATE: u16 = 0xffff;
@@ -42,15 +43,24 @@ const STATE_EXPIRE: u8 = 5;
 
 /// A link that takes so many bytes each µs.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+pub(super) struct Link {
     rate: f64,
     waiting: f64,
     at: u64,
 }
 
 impl Link {
-    /// True if a frame gets in.
-    fn takes(&mut self, now: u64, bytes: usize) -> bool {
+    /// One that is idle, of `rate` bytes each µs.
+    pub(super) fn new(rate: f64, now: u64) -> Self {
+        Self {
+            rate,
+            waiting: 0.0,
+            at: now,
+        }
+    }
+
+    /// True if a frame of so many bytes gets in.
+    pub(super) fn takes(&mut self, now: u64, bytes: usize) -> bool {
         self.waiting = (self.waiting - self.rate * (now - self.at) as f64).max(0.0);
         self.at = now;
         let bytes = (bytes.max(SHORTEST) + FRAMING) as f64;
@@ -145,31 +155,8 @@ fn lacks(what: System, reason: impl std::fmt::Display) -> EvalError {
     }
 }
 
-/// A datagram of the engine, as a frame.
-fn wrap(payload: &[u8]) -> Option<Vec<u8>> {
-    let datagram = udp::Repr {
-        source_port: ENGINE.port(),
-        destination_port: sync::PORT,
-        payload,
-    };
-    let datagram = datagram.to_vec(*ENGINE.ip(), SWITCH).ok()?;
-    let packet = ipv4::Repr::new(*ENGINE.ip(), SWITCH, ipv4::PROTOCOL_UDP, &datagram);
-    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-    frame.extend_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
-    frame.extend_from_slice(&packet.to_vec().ok()?);
-    Some(frame)
-}
-
-/// The message in a frame of the switch.
-fn unwrap(frame: &[u8]) -> Option<&[u8]> {
-    let ethernet = ethernet::Packet::new_checked(frame).ok()?;
-    let packet = ipv4::Packet::new_checked(ethernet.payload()).ok()?;
-    let datagram = udp::Packet::new_checked(packet.payload()).ok()?;
-    Some(datagram.payload())
-}
-
 /// Locations and values of a push.
-fn pushed(frame: &[u8]) -> impl Iterator<Item = (u32, u64)> {
+pub(super) fn pushed(frame: &[u8]) -> impl Iterator<Item = (u32, u64)> {
     let body = frame.get(14..).unwrap_or_default();
     let is_push = body.first() == Some(&STATE_PUSH);
     let count = match body.get(2..4) {
@@ -240,11 +227,7 @@ impl Bed {
         let mut bed = Self {
             switch,
             side,
-            link: Link {
-                rate,
-                waiting: 0.0,
-                at: now,
-            },
+            link: Link::new(rate, now),
             traffic: Traffic::new(sources, seed),
             locations,
             due: 0.0,
@@ -325,7 +308,7 @@ impl Bed {
         self.counts.bytes += (frame.len().max(SHORTEST) + FRAMING) as u64;
         match &mut self.side {
             Side::Sync(engine) => {
-                let Some(payload) = unwrap(frame) else {
+                let Some((_, payload)) = link::unwrap(frame) else {
                     return;
                 };
                 let count = sync::Packet::new_checked(payload).map_or(0, |it| it.count() as u64);
@@ -357,7 +340,7 @@ impl Bed {
             engine.handle_timeout(self.now);
             engine.proceed(self.now);
             while let Some(payload) = engine.poll_transmit() {
-                asked.extend(wrap(&payload));
+                asked.extend(link::wrap(ENGINE, &payload));
             }
             while engine.poll_event().is_some() {}
         }
