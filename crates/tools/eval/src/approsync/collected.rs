@@ -48,7 +48,7 @@ pub(super) struct Window {
     pub(super) at: u64,
 }
 
-/// What engines told, in its order.
+/// Events that engines told, in their order.
 #[derive(Default)]
 pub(super) struct Heard {
     /// Group and µs of cuts that are known to be made.

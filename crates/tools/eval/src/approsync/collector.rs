@@ -162,8 +162,8 @@ impl Overload {
     }
 }
 
-/// What three budgets leave of a sketch: accuracies of sync and of the other ways, and updates that mirroring
-/// and *Flow lost, in %.
+/// A sketch under three budgets: accuracies of sync and of the other ways, and updates that mirroring and
+/// *Flow lost, in %.
 fn overloaded(
     case: &Case,
     viewed: &Viewed,

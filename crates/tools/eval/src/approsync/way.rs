@@ -28,7 +28,7 @@ impl Setup {
 pub(super) struct Way {
     rate: f64,
     delay_us: u64,
-    /// When the link has sent all that it took.
+    /// Time at which the link has sent all that it took.
     free_at: f64,
     frames: VecDeque<(u64, Vec<u8>)>,
     /// Frames that the link did not take.

@@ -115,7 +115,7 @@ fn judge(sketch: &Sketch, packets: &[Packet]) -> Accuracy {
     }
 }
 
-/// What HashPipe says that has counted these packets alone.
+/// Accuracy of a HashPipe that has counted these packets alone.
 fn ideal(shape: Shape, packets: &[Packet]) -> Result<Accuracy, EvalError> {
     let mut sketch = Sketch::empty(shape).map_err(wrong)?;
     for packet in packets {

@@ -23,7 +23,7 @@ fn bed() -> Collected {
     Collected::new(&viewed, SETUP).unwrap()
 }
 
-/// What a window says is what the data plane held at its cut, which is what a sketch in memory holds that
+/// A window says what the data plane held at its cut, which is what a sketch in memory holds that
 /// counts the same packets.
 #[test]
 fn windows_are_what_registers_held_at_their_cuts() {

@@ -46,7 +46,7 @@ fn sync_rate(packets: f64) -> f64 {
 /// µs of a step.
 pub(super) const STEP_US: u64 = SETUP.step_us;
 
-/// What packets were: of each group its counts by key.
+/// The packets themselves: of each group its counts by key.
 #[derive(Default)]
 struct Truth {
     counts: [FxHashMap<Key, u64>; GROUPS],

@@ -59,7 +59,7 @@ pub(super) struct Scores {
 }
 
 impl Scores {
-    /// How far windows are from the ideal, at most.
+    /// Greatest difference of windows to the ideal.
     pub(super) fn difference(&self) -> f64 {
         let pairs = self.of[0].iter().zip(&self.of[IDEAL]);
         let off = pairs.map(|(one, ideal)| {
@@ -119,7 +119,7 @@ fn above(counts: &FxHashMap<Key, u64>, threshold: u64) -> BTreeSet<Key> {
     above.map(|(key, _)| *key).collect()
 }
 
-/// What there is to be found in a window, among which keys, above which threshold.
+/// Keys with their counts in a window, of which those above the threshold are to be found.
 struct Sought {
     counts: FxHashMap<Key, u64>,
     threshold: u64,
@@ -138,7 +138,7 @@ impl Sought {
     }
 }
 
-/// What a system finds in the window of each detection; nothing in one that was not whole in time.
+/// Findings of a system by detection; none in a window that was not whole in time.
 fn finds(
     places: &[Place; 2],
     epoch: usize,
@@ -173,7 +173,7 @@ fn finds(
     Ok(found)
 }
 
-/// What there is to be found in the window that cut `epoch` ended; `None` if a switch has no such cut.
+/// Keys to be found in the window that cut `epoch` ended; `None` if a switch has no such cut.
 fn sought(places: &[Place; 2], epoch: usize) -> Option<[Sought; 4]> {
     let moment = |place: &Place, group: usize| {
         let moments = place.moments[group].get(epoch - 1);
