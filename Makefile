@@ -40,7 +40,7 @@ MULTICAST = quiet lossy leaders two-leaders lost-memory exchanges receivers dyin
   several-groups last-numbers small-window mixed store
 
 # Crates with golden files.
-GOLDEN = check hazards multicast-store p4info protect store synchronise syntax trace wire
+GOLDEN = check hazards multicast-store p4info protect store synchronise syntax top trace wire
 
 # Histories of coordination as JSON lines (docs/coordination-histories.md) that `make porcupine` judges.
 HISTORIES ?=

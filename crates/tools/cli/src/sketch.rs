@@ -29,7 +29,7 @@ pub struct SketchArguments {
     command: SketchCommand,
 }
 
-/// What a sketch in the groups of an engine is.
+/// Family, groups and sizes of a sketch in the views of an engine.
 #[derive(Args)]
 pub struct ShapeArguments {
     /// Family: count-min, hashpipe, elastic-sketch, flow-radar, univmon, sketch-learn

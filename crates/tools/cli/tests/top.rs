@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use support::namespaces::Namespaces;
 use support::{Running, STATEPLANE, errors, missing, repository, stateplane};
 
-/// Time for a view to become complete, which takes ms unless the machine does not let it.
+/// Time for a view to become complete, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Drawn traffic under a budget that does not suffice, and losses.
@@ -28,7 +28,7 @@ const PRESSED: [&str; 8] = [
     "--loss=2",
 ];
 
-/// What the command prints.
+/// Standard output of the command.
 fn printed(arguments: &[&[&str]]) -> String {
     let arguments = [&["top"][..], &arguments.concat()].concat();
     let output = stateplane(&arguments).output().expect("it runs");
@@ -220,35 +220,22 @@ fn what_cannot_be_shown_is_refused_with_a_code() {
     let nobody = ["--engine", "127.0.0.1:1", "--once"];
     refuses(&nobody, 4, &["error: no engine answers at 127.0.0.1:1"]);
     for wrong in [
-        &["--engine", "127.0.0.1:1", "--rate", "7"][..],
-        &["--group", "flows"],
-        &["--interval", "500"],
-        &["--size", "10x10"],
-        &["--web", "nowhere"],
-        &["--rate", "0"],
-        &[
-            "--engine",
-            "127.0.0.1:1",
-            "--group",
-            "flows",
-            "--family",
-            "hashpipes",
-        ],
+        "--engine 127.0.0.1:1 --rate 7",
+        "--engine 127.0.0.1:1 --group flows --family hashpipes",
+        "--group flows",
+        "--interval 500",
+        "--size 10x10",
+        "--web nowhere",
+        "--rate 0",
     ] {
-        refuses(wrong, 2, &["error: "]);
+        refuses(&wrong.split(' ').collect::<Vec<_>>(), 2, &["error: "]);
     }
-    let rows = [
-        "--engine",
-        "127.0.0.1:1",
-        "--group",
-        "flows",
-        "--rows",
-        "99",
-    ];
+    let rows = "--engine 127.0.0.1:1 --group flows --rows 99";
+    let rows: Vec<&str> = rows.split(' ').collect();
     refuses(&rows, 2, &["error[SKETCH001]"]);
 }
 
-/// An engine whose file has these lines, at machine `namespace` if there is one.
+/// An engine whose file has these lines, and the address at which it serves clients.
 fn engine(
     folder: &Path,
     text: &str,
@@ -283,12 +270,8 @@ fn an_engine_without_a_switch_promises_nothing() {
     let (_engine, address) = engine(folder.path(), text, start);
     let once = ["--engine", &address, "--once", "--after", "0s"];
     let text = printed(&[&once]);
-    for part in [
-        "registers",
-        &address,
-        "[packets]",
-        "the view is not complete",
-    ] {
+    let parts = ["registers", &address, "[packets]", "view is not complete"];
+    for part in parts {
         assert!(text.contains(part), "no {part:?}:\n{text}");
     }
     let unknown = [&once[..], &["--group", "flows"]].concat();

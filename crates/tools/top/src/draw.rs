@@ -48,22 +48,22 @@ impl Paint {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// What is promised.
+    /// Of promises.
     fn promise(self) -> Style {
         self.coloured(Color::Cyan)
     }
 
-    /// What is certain.
+    /// Of what is certain, and of losses.
     fn certain(self) -> Style {
         self.coloured(Color::LightRed).patch(self.bold())
     }
 
-    /// What is possible.
+    /// Of what is possible.
     fn possible(self) -> Style {
         self.coloured(Color::Yellow)
     }
 
-    /// What is true, where it is known.
+    /// Of what is true, where it is known.
     fn truth(self) -> Style {
         self.coloured(Color::Green)
     }

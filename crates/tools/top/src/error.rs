@@ -1,10 +1,10 @@
-//! Why there is nothing to see.
+//! Reasons for which there is nothing to see.
 
 use stateplane_host::ports::PortError;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why there is nothing to see.
+/// Reason for which there is nothing to see.
 #[derive(Debug, thiserror::Error)]
 pub enum TopError {
     /// The capture cannot be read, or has nothing that a switch would count.
@@ -18,7 +18,7 @@ pub enum TopError {
     Engine {
         /// The refusal's code, if it has one.
         code: Option<String>,
-        /// What the engine, or the system, says.
+        /// Words of the engine, or of the system.
         message: String,
     },
     /// The page cannot be served.

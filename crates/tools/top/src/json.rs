@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 /// Samples that the page draws.
 const DRAWN: usize = 240;
 
-/// The last look as an object: numbers of [`Plot`] by name, promises, rows. What is unbounded or
-/// not known is null.
+/// The last look as an object: numbers of [`Plot`] by name, promises, rows. Numbers that are
+/// unbounded or not known are null.
 pub fn line(model: &Model) -> Value {
     let groups: Vec<Value> = model.groups.iter().map(group).collect();
     json!({

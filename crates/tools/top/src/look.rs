@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Looks at the register groups of a switch, again and again.
 pub trait Source: Send {
-    /// What it looks at.
+    /// Names of its program, place and traffic.
     fn title(&self) -> Title;
 
     /// Lets an interval pass, and looks.
@@ -18,14 +18,14 @@ pub trait Source: Send {
     fn next(&mut self, interval: Duration) -> Result<Look, TopError>;
 }
 
-/// What a source looks at.
+/// Names of what a source looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Title {
     /// The program, or the family of its sketch.
     pub program: String,
     /// The switch and its link, or the engine's address.
     pub place: String,
-    /// Where packets come from; empty if it is not known.
+    /// Origin of the packets; empty if it is not known.
     pub traffic: String,
 }
 
@@ -39,13 +39,13 @@ pub struct Look {
     pub packets: Option<u64>,
     /// Share of real time at which the clock runs, at most 1; `None` if it is not paced.
     pub speed: Option<f64>,
-    /// Why there are no groups; something that may pass.
+    /// Reason for which there are no groups; it may pass.
     pub trouble: Option<String>,
     /// The groups, in the order of the program or of the engine's file.
     pub groups: Vec<GroupLook>,
 }
 
-/// What is promised of a view (rules 5, 6 of `docs/sync-protocol.md`).
+/// Promise about a view (rules 5, 6 of `docs/sync-protocol.md`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
     /// E: no location is farther from what the switch held at the mark; `None`: unbounded.
@@ -60,7 +60,7 @@ pub struct Promise {
     pub generation: u64,
 }
 
-/// Names of what the rows of a group are.
+/// Kind of the rows of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Finding {
     /// Flows above a threshold.
@@ -85,7 +85,7 @@ impl Finding {
         }
     }
 
-    /// What is above the threshold.
+    /// Things that are above the threshold, and of what they have more.
     pub fn above(self) -> (&'static str, &'static str) {
         match self {
             Finding::HeavyHitters => ("flows", "packets"),
@@ -120,7 +120,7 @@ pub struct GroupLook {
     pub name: String,
     /// Its locations.
     pub locations: u32,
-    /// What is promised; `None` while the view is incomplete.
+    /// The promise; `None` while the view is incomplete.
     pub told: Option<Promise>,
     /// T: no location is farther from what was last sent of it (rule 3); `None`: unbounded, or not
     /// known.
@@ -138,7 +138,7 @@ pub struct GroupLook {
     /// The distance of the farthest location from the register at the mark, where the source sees
     /// the registers.
     pub off: Option<u64>,
-    /// What the rows are.
+    /// Kind of the rows.
     pub finding: Finding,
     /// The threshold of the rows.
     pub threshold: Option<u64>,

@@ -1,4 +1,4 @@
-//! What is shown: the last look, and the numbers of those before it.
+//! The state of a picture: the last look, and the numbers of those before it.
 
 use crate::look::{GroupLook, Look, Title};
 use crate::plot::Plot;
@@ -32,7 +32,7 @@ pub struct Group {
     pub look: GroupLook,
     /// Samples, the newest last, at most 600.
     pub samples: VecDeque<Sample>,
-    /// Whether the next look may be compared with the last one.
+    /// True if the next look may be compared with the last one.
     is_fresh: bool,
 }
 
@@ -81,7 +81,7 @@ impl Group {
     }
 }
 
-/// What a key asks for.
+/// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Press {
     /// An end.
@@ -98,10 +98,10 @@ pub enum Press {
     Help,
 }
 
-/// What is shown.
+/// State of a picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {
-    /// What is looked at.
+    /// Names of the program, its place and its traffic.
     pub title: Title,
     /// The groups.
     pub groups: Vec<Group>,
@@ -121,7 +121,7 @@ pub struct Model {
     pub rate: Option<f64>,
     /// Share of real time at which the source's clock runs.
     pub speed: Option<f64>,
-    /// Why the last look has no groups.
+    /// Reason for which the last look has no groups.
     pub trouble: Option<String>,
 }
 

@@ -50,7 +50,7 @@ impl Plot {
         }
     }
 
-    /// What the number means.
+    /// Meaning of the number.
     pub fn meaning(self) -> &'static str {
         match self {
             Plot::Bound => "no location of the view is farther from its register",

@@ -21,7 +21,7 @@ fn row(name: String, count: &Interval) -> Row {
     }
 }
 
-/// What a detection found. `count` tells counts that are known.
+/// Rows of a detection. `count` tells counts that are known.
 pub(crate) fn of_found(found: &[Found], count: impl Fn(Key) -> Option<u64>) -> Vec<Row> {
     let shown = found.iter().take(ROWS).map(|found| Row {
         verdict: Some(found.verdict),

@@ -179,7 +179,7 @@ pub fn screen(
     Ok(())
 }
 
-/// What a key asks for.
+/// Meaning of a key; `None` if it has none.
 fn press(event: &Event) -> Option<Press> {
     let Event::Key(key) = event else {
         return None;

@@ -92,7 +92,7 @@ fn registers(buffer: &mut Buffer, area: Rect, model: &Model, paint: Paint) {
     };
     let locations = format!("{} locations", grouped(look.locations.into()));
     let parts = [locations, ring, lost];
-    // What has no room is left out, from the front.
+    // Parts without room are left out, from the front.
     let texts = (0..parts.len()).map(|from| parts[from..].join(DOT));
     let room = usize::from(area.right().saturating_sub(x + 1));
     let mut texts = texts.filter(|text| text.chars().count() <= room);

@@ -165,7 +165,7 @@ impl Traffic {
         Ok(Traffic::of(description, packets, None))
     }
 
-    /// What it is.
+    /// Its description for people.
     pub fn description(&self) -> &str {
         &self.description
     }
