@@ -70,11 +70,15 @@ fn a_receiver_that_stands_still_stops_senders_until_it_returns_or_is_taken_off()
     let stops = report["stops"].as_array().expect("stops");
     let ends: Vec<&str> = stops.iter().filter_map(|of| of["end"].as_str()).collect();
     assert_eq!(ends, ["returns", "returns", "taken-off", "taken-off"]);
+    let mut all = 0;
     for stop in stops {
+        // None, where senders wait for the other group meanwhile.
         let sent = stop["sent"].as_u64().expect("a count");
-        assert!((1..=256).contains(&sent), "{report}");
+        assert!(sent <= 256, "{report}");
+        all += sent;
         assert!(stop["resumes_ms"].as_f64().expect("a time") < 5_000.0);
     }
+    assert!(all > 0, "{report}");
     assert!(count(&report, "taken_off") >= 2, "{report}");
 }
 

@@ -11,8 +11,12 @@ use stateplane_wire::multicast::{MessageType, NO_LEARNER, PORT, Packet, Repr, fi
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-/// Messages that each group orders in a burst: one a µs of the switches' time.
+/// Messages that each group orders in a burst.
 pub const BURST: usize = 32;
+
+/// µs of the switches' time for a message of each group. A slot of the window holds two copies at
+/// most, and followers hold theirs for 16 ms: with a window of 1,024 that is 128 messages a ms.
+const MESSAGE_US: u64 = 16;
 
 /// Entries of a group's window.
 const WINDOW: u32 = 1024;
@@ -227,7 +231,7 @@ impl Groups {
     /// Lets each group order [`BURST`] messages, of which `shared` address all groups. The frames that
     /// the first leader takes pass `relay` too.
     pub fn burst(&mut self, shared: usize, mut relay: Option<&mut Node>) {
-        self.now += BURST as u64;
+        self.now += BURST as u64 * MESSAGE_US;
         for node in 0..self.nodes.len() {
             let sent =
                 self.nodes[node].wait(self.now, &mut self.work[node].ns[Kind::Held as usize]);
@@ -432,11 +436,12 @@ impl Groups {
         self.relayed = 0.0;
     }
 
-    /// Checks that all that was ordered is delivered, and that lanes come back as fast as they are taken.
+    /// Checks that all that was ordered is delivered, but for the last ones, which bear LATER, and that
+    /// lanes come back as fast as they are taken.
     pub fn check(&self) {
         let sent: u64 = self.lanes.iter().map(|lane| lane.number).sum();
         assert!(
-            self.delivered >= sent,
+            self.delivered + 4 > sent,
             "{} of {sent} are delivered",
             self.delivered
         );
