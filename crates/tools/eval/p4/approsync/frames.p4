@@ -116,7 +116,7 @@ control Write(packet_out packet, in headers_t hdr) {
 control Locate(in ipv4_t ipv4, out bit<32> first, out bit<32> second, out bit<32> third) {
     apply {
 #ifdef SKETCH
-    // A CRC is linear: of products with odd numbers it is another function for each row.
+        // A CRC is linear: of products with odd numbers it is another function for each row.
 #define HASHED(row, factor, location) \
         hash( \
             location, \
