@@ -44,7 +44,7 @@ const QUICK_TURNS: usize = 5;
 const WRITE_TURNS: usize = 9;
 const MOST_PASSES: usize = 100;
 
-/// What the control plane does meanwhile (the paper's Table IV).
+/// Work of the control plane meanwhile (the paper's Table IV).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     /// Nothing: the program has no view.

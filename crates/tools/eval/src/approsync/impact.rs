@@ -151,7 +151,7 @@ fn judged(
     }
 }
 
-/// What was found at a share of records lost.
+/// Findings at a share of records lost.
 #[derive(Clone, Default)]
 struct Found {
     /// Divergence of the view in shares of all packets, at the end of each collection.

@@ -54,7 +54,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest sweep that is waited for.
 const LONGEST_SWEEP: u64 = 4_000_000;
 
-/// What the switch's thread and others share.
+/// State that the switch's thread and others share.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
@@ -377,7 +377,7 @@ fn transmit(switch: &mut Switch<Native>, socket: &UdpSocket) {
         if sent.port == CONTROL_PORT
             && let Some((to, payload)) = link::unwrap(&sent.frame)
         {
-            // What the system does not take is lost, as on a wire.
+            // Datagrams that the system does not take are lost, as on a wire.
             let _ = socket.send_to(payload, to);
         }
         switch.recycle(sent.frame);

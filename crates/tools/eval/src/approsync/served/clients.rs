@@ -16,7 +16,7 @@ use tonic::transport::Channel;
 /// µs until a request is given up.
 const PATIENCE_US: u64 = 600_000_000;
 
-/// What clients run on; each call waits for its answer.
+/// The runtime of clients; each call waits for its answer.
 pub(super) fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

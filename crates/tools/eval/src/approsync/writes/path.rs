@@ -47,7 +47,7 @@ pub(super) const fn shape(locations: u32) -> Shape {
     }
 }
 
-/// What became of a write or a reset.
+/// Outcome of a write or a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Done {
     /// µs until packets met the new values.
