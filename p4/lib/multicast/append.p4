@@ -117,14 +117,19 @@ control MulticastHearDone(in multicast_t message, in multicast_metadata_t meta) 
     }
 }
 
-// Notes that the group in `origin` decided, or is done, or knows the message as over.
-control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
+// Notes that the group in `origin` decided, or is done, or knows the message as over. `finishes` if no
+// destination's decision is lacking any more, and the entry is committed: receivers hear of that once.
+control MulticastNote(in multicast_t message, inout multicast_metadata_t meta, out bool finishes) {
     MulticastStoreMarks() store_marks;
     MulticastHearDone() hear_done;
     bit<32> origin;
+    bit<32> others;
     bit<32> last;
+    bool lacks;
 
     apply {
+        others = meta.entry.destinations & ~(32w1 << (bit<8>)meta.group.at);
+        lacks = (others & ~meta.entry.decided) != 0;
         origin = (32w1 << message.origin) & meta.entry.destinations;
         if (message.type == MULTICAST_TYPE_OLD) {
             meta.entry.decided = 0xffffffff;
@@ -151,6 +156,9 @@ control MulticastNote(in multicast_t message, inout multicast_metadata_t meta) {
             }
         }
         store_marks.apply(meta);
+        finishes = lacks
+            && (others & ~meta.entry.decided) == 0
+            && !MULTICAST_NEWER(meta.entry.index, meta.group.commit);
     }
 }
 
@@ -227,8 +235,6 @@ control MulticastAnswerKnown(
     MulticastAnswerLeader() answer;
     MulticastSend() complete;
     bit<32> received;
-    bit<32> others;
-    bit<32> lacks;
     bit<8> type;
     bool covered;
     bool have;
@@ -241,12 +247,7 @@ control MulticastAnswerKnown(
             load_entry.apply(index, meta);
             if ((hdr.message.flags & MULTICAST_FLAG_OF_LEADER) != 0 && hdr.message.timestamp != 0) {
                 // It tells its decision at once (rule 15).
-                others = meta.entry.destinations & ~(32w1 << (bit<8>)meta.group.at);
-                lacks = others & ~meta.entry.decided;
-                note.apply(hdr.message, meta);
-                finishes = lacks != 0
-                    && (others & ~meta.entry.decided) == 0
-                    && !MULTICAST_NEWER(index, meta.group.commit);
+                note.apply(hdr.message, meta, finishes);
             }
             all_received.apply(meta, received);
             covered_by.apply(meta, covered);

@@ -312,11 +312,10 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
     MulticastCover() cover;
     bit<64> lacks;
     bit<32> index;
-    bit<32> own;
     bool found;
     bool old;
     bool jumps;
-    bool finished;
+    bool finishes;
 
     apply {
         jumps = false;
@@ -340,18 +339,14 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
             } else if (!found) {
                 multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
             } else {
-                own = 32w1 << (bit<8>)meta.group.at;
                 load_entry.apply(index, meta);
-                finished = (meta.entry.destinations & ~(meta.entry.decided | own)) == 0;
                 if (hdr.message.type == MULTICAST_TYPE_OLD
                     && MULTICAST_NEWER(index, meta.group.commit)) {
                     // Only what is committed can be void.
                     multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
                 } else {
-                    note.apply(hdr.message, meta);
-                    if (!finished
-                        && (meta.entry.destinations & ~(meta.entry.decided | own)) == 0
-                        && !MULTICAST_NEWER(index, meta.group.commit)) {
+                    note.apply(hdr.message, meta, finishes);
+                    if (finishes) {
                         announce.apply(false, hdr, meta);
                         // The other leaders have this group's timestamp or ask for it.
                         meta.to = MULTICAST_RECEIVERS;
