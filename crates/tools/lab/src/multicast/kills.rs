@@ -8,6 +8,7 @@ use stateplane_history::multicast::{EventKind, History, MulticastEvent};
 use stateplane_host::clock::boot_time_us;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Time without faults before each kill.
@@ -264,40 +265,41 @@ impl Deliveries {
     /// Longest time in ms between two deliveries of a receiver of `group`, of which one is later
     /// than `from` and the other earlier than `until`.
     fn longest_ms(&self, group: u8, from: u64, until: u64) -> f64 {
-        let receivers = self.0.iter().filter(|((of, _), _)| *of == group);
-        let gaps = receivers.flat_map(|(_, times)| {
+        self.longest(group, until - from, |times| {
             let first = times.partition_point(|at| *at <= from).saturating_sub(1);
             let last = times.partition_point(|at| *at < until);
-            let last = (last + 1).min(times.len());
-            times[first..last.max(first)]
-                .windows(2)
-                .map(|pair| pair[1] - pair[0])
-        });
-        gaps.max().unwrap_or(until - from) as f64 / 1000.0
+            first..(last + 1).min(times.len()).max(first)
+        })
     }
 
     /// Longest time in ms between two deliveries of a receiver of `group`, both of them in the time
     /// from `from` to `until`: a kill at `until` has no part in it.
     fn longest_within_ms(&self, group: u8, from: u64, until: u64) -> f64 {
+        self.longest(group, until - from, |times| {
+            let first = times.partition_point(|at| *at < from);
+            first..times.partition_point(|at| *at <= until)
+        })
+    }
+
+    /// Longest time in ms between two deliveries that `part` takes of each receiver of `group`; `all`
+    /// µs if there are none.
+    fn longest(&self, group: u8, all: u64, part: impl Fn(&[u64]) -> Range<usize>) -> f64 {
         let receivers = self.0.iter().filter(|((of, _), _)| *of == group);
         let gaps = receivers.flat_map(|(_, times)| {
-            let first = times.partition_point(|at| *at < from);
-            let last = times.partition_point(|at| *at <= until);
-            times[first..last].windows(2).map(|pair| pair[1] - pair[0])
+            let taken = &times[part(times)];
+            taken.windows(2).map(|pair| pair[1] - pair[0])
         });
-        gaps.max().unwrap_or(until - from) as f64 / 1000.0
+        gaps.max().unwrap_or(all) as f64 / 1000.0
     }
 }
 
 impl KillsReport {
     fn add(&mut self, kill: &Measured, deliveries: &Deliveries, several: u32) {
         let groups = 0..GROUPS;
-        let during = groups.clone();
-        let during = during.map(|group| deliveries.longest_ms(group, kill.from, kill.until));
-        let during: Vec<f64> = during.collect();
-        let before = groups.clone();
-        let before = before.map(|it| deliveries.longest_within_ms(it, kill.quiet, kill.from));
-        let quiet_ms = before.fold(0.0, f64::max);
+        let during = |group| deliveries.longest_ms(group, kill.from, kill.until);
+        let during: Vec<f64> = groups.clone().map(during).collect();
+        let before = |group| deliveries.longest_within_ms(group, kill.quiet, kill.from);
+        let quiet_ms = groups.clone().map(before).fold(0.0, f64::max);
         self.quiet.add(quiet_ms);
         for (group, gap) in groups.zip(&during) {
             let role = Role::of(group, &kill.led, several);
