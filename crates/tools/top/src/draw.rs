@@ -48,22 +48,22 @@ impl Paint {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// Of promises.
+    /// Style of promises.
     fn promise(self) -> Style {
         self.coloured(Color::Cyan)
     }
 
-    /// Of what is certain, and of losses.
+    /// Style of certain rows, and of losses.
     fn certain(self) -> Style {
         self.coloured(Color::LightRed).patch(self.bold())
     }
 
-    /// Of what is possible.
+    /// Style of possible rows.
     fn possible(self) -> Style {
         self.coloured(Color::Yellow)
     }
 
-    /// Of what is true, where it is known.
+    /// Style of true values, where they are known.
     fn truth(self) -> Style {
         self.coloured(Color::Green)
     }
