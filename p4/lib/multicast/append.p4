@@ -3,6 +3,7 @@
 #ifndef STATEPLANE_MULTICAST_APPEND_P4
 #define STATEPLANE_MULTICAST_APPEND_P4
 
+#include "decide.p4"
 #include "events.p4"
 #include "log.p4"
 #include "metadata.p4"
@@ -43,6 +44,7 @@ control MulticastRoom(in bit<32> spare, in multicast_metadata_t meta, out bool r
 control MulticastAppend(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastStoreEntry() store_entry;
     MulticastPutEntry() put_entry;
+    MulticastRecallDecisions() recall;
     bit<64> time;
 
     apply {
@@ -69,6 +71,9 @@ control MulticastAppend(inout multicast_headers_t hdr, inout multicast_metadata_
         }
         if (meta.entry.id == 0 || meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
             multicast_last_told.write(meta.group.at, meta.entry.index);
+        }
+        if (meta.entry.id != 0 && meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
+            recall.apply(meta);
         }
         if (meta.entry.id == 0) {
             multicast_events.count(MULTICAST_EVENT_NO_OP);
@@ -103,118 +108,6 @@ control MulticastAppendNoOp(inout multicast_headers_t hdr, inout multicast_metad
             append.apply(hdr, meta);
         } else {
             multicast_events.count(MULTICAST_EVENT_OUTSIDE_WINDOW);
-        }
-    }
-}
-
-// Another group's leader says in `before` up to which index of its own log it is done (rule 24). Its
-// last word counts, also if an earlier one comes late: each was true, and a number that is kept for
-// 2 ^ 31 entries would be ahead of all that come.
-control MulticastHearDone(in multicast_t message, in multicast_metadata_t meta) {
-    apply {
-        multicast_done_to.write(MULTICAST_PEER_PLACE(meta, message.origin), message.before);
-        multicast_done_epoch.write(MULTICAST_PEER_PLACE(meta, message.origin), message.epoch);
-    }
-}
-
-// Notes that the group in `origin` decided, or is done, or knows the message as over. `finishes` if no
-// destination's decision is lacking any more, and the entry is committed: receivers hear of that once.
-control MulticastNote(in multicast_t message, inout multicast_metadata_t meta, out bool finishes) {
-    MulticastStoreMarks() store_marks;
-    MulticastHearDone() hear_done;
-    bit<32> origin;
-    bit<32> others;
-    bit<32> last;
-    bool lacks;
-
-    apply {
-        others = meta.entry.destinations & ~(32w1 << (bit<8>)meta.group.at);
-        lacks = (others & ~meta.entry.decided) != 0;
-        origin = (32w1 << message.origin) & meta.entry.destinations;
-        if (message.type == MULTICAST_TYPE_OLD) {
-            meta.entry.decided = 0xffffffff;
-            meta.entry.done = 0xffffffff;
-            meta.entry.voided = MULTICAST_RULE_VOID ? 1w1 : 1w0;
-        } else if (origin != 0) {
-            meta.entry.decided = meta.entry.decided | origin;
-            if (message.type == MULTICAST_TYPE_DONE) {
-                meta.entry.done = meta.entry.done | origin;
-            }
-            multicast_last_decided.read(last, meta.group.at);
-            if (MULTICAST_NEWER(meta.entry.index, last)) {
-                multicast_last_decided.write(meta.group.at, meta.entry.index);
-            }
-            hear_done.apply(message, meta);
-            multicast_entry_peer.write(meta.entry.at, message.origin);
-            multicast_entry_peer_index.write(meta.entry.at, message.index);
-            multicast_entry_peer_epoch.write(meta.entry.at, message.epoch);
-            if (message.timestamp > meta.entry.final
-                || (message.timestamp == meta.entry.final
-                    && message.origin > meta.entry.final_group)) {
-                meta.entry.final = message.timestamp;
-                meta.entry.final_group = message.origin;
-            }
-        }
-        store_marks.apply(meta);
-        finishes = lacks
-            && (others & ~meta.entry.decided) == 0
-            && !MULTICAST_NEWER(meta.entry.index, meta.group.commit);
-    }
-}
-
-// Up to which index all receivers have all; the end if there is none.
-control MulticastAllReceived(in multicast_metadata_t meta, out bit<32> received) {
-    bit<32> receivers;
-    bit<32> one;
-
-    apply {
-        multicast_receivers.read(receivers, meta.group.at);
-        received = meta.group.commit;
-#define MULTICAST_LEAST(i) \
-        if (receivers[i:i] == 1 && MULTICAST_RULE_ALL_RECEIVED) { \
-            multicast_received.read(one, meta.group.at * MULTICAST_MOST_RECEIVERS + i); \
-            if (MULTICAST_NEWER(received, one)) { \
-                received = one; \
-            } \
-        }
-        MULTICAST_EACH(MULTICAST_LEAST)
-    }
-}
-
-// True if the entry at hand may be told as received and be freed as far as clocks go: a committed
-// entry of the group has a timestamp that is not below the final one (rule 24).
-control MulticastCovered(in multicast_metadata_t meta, out bool covered) {
-    bit<64> time;
-
-    apply {
-        multicast_entry_time.read(time, MULTICAST_PLACE(meta, meta.group.commit));
-        covered = time >= meta.entry.final || meta.entry.voided == 1 || !MULTICAST_RULE_COVERED;
-    }
-}
-
-// Tells the place of the entry at hand, which is committed: DECIDED to other destinations, and
-// DELIVER to the receivers once all destinations have decided (rules 13, 19).
-control MulticastAnnounce(
-    in bool with_payload,
-    inout multicast_headers_t hdr,
-    inout multicast_metadata_t meta
-) {
-    MulticastPutEntry() put_entry;
-    bit<32> own;
-
-    apply {
-        own = 32w1 << (bit<8>)meta.group.at;
-        put_entry.apply(hdr, meta);
-        if ((meta.entry.destinations & ~(meta.entry.decided | own)) == 0
-            || !MULTICAST_RULE_UNIFORM) {
-            multicast_events.count(MULTICAST_EVENT_DELIVERED);
-            meta.to = meta.to | MULTICAST_RECEIVERS;
-            meta.receiver_type = MULTICAST_TYPE_DELIVER;
-            meta.receiver_payload = with_payload;
-        }
-        if (meta.entry.destinations != own && !with_payload) {
-            meta.to = meta.to | MULTICAST_LEADERS;
-            meta.leader_type = MULTICAST_TYPE_DECIDED;
         }
     }
 }
@@ -301,6 +194,7 @@ control MulticastHandleStart(inout multicast_headers_t hdr, inout multicast_meta
     MulticastHear() hear;
     MulticastRoom() room_for;
     MulticastAppend() append;
+    MulticastKeepDecision() keep_decision;
     MulticastAnswerKnown() answer_known;
     MulticastRefuse() refuse;
     bit<8> lanes;
@@ -352,10 +246,14 @@ control MulticastHandleStart(inout multicast_headers_t hdr, inout multicast_meta
                 if (!room) {
                     code = MULTICAST_CODE_FULL;
                 } else {
-                    hear.apply(of_leader ? 64w0 : hdr.message.final, meta, jumps);
+                    hear.apply(of_leader ? hdr.message.timestamp : hdr.message.final, meta, jumps);
                     if (jumps) {
                         code = MULTICAST_CODE_JUMP;
                     } else {
+                        if (of_leader && hdr.message.timestamp != 0) {
+                            // It tells its decision at once (rule 15).
+                            keep_decision.apply(hdr.message, meta);
+                        }
                         meta.entry.id = hdr.message.session ++ hdr.message.lane
                             ++ hdr.message.number;
                         meta.entry.destinations = hdr.message.destinations;

@@ -36,7 +36,8 @@ const bit<32> MULTICAST_EVENT_PROMISED = 28;
 const bit<32> MULTICAST_EVENT_LED = 29;
 const bit<32> MULTICAST_EVENT_SKIPPED = 30;
 const bit<32> MULTICAST_EVENT_OLD = 31;
-const bit<32> MULTICAST_EVENTS = 32;
+const bit<32> MULTICAST_EVENT_AHEAD = 32;
+const bit<32> MULTICAST_EVENTS = 33;
 
 counter(MULTICAST_EVENTS, CounterType.packets) multicast_events;
 

@@ -3,6 +3,7 @@
 #ifndef STATEPLANE_MULTICAST_HELD_P4
 #define STATEPLANE_MULTICAST_HELD_P4
 
+#include "decide.p4"
 #include "events.p4"
 #include "lead.p4"
 #include "log.p4"

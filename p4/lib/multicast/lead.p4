@@ -4,6 +4,7 @@
 #define STATEPLANE_MULTICAST_LEAD_P4
 
 #include "append.p4"
+#include "decide.p4"
 #include "events.p4"
 #include "log.p4"
 #include "metadata.p4"
@@ -306,6 +307,7 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
     MulticastHearDone() hear_done;
     MulticastFind() find;
     MulticastLoadEntry() load_entry;
+    MulticastKeepDecision() keep_decision;
     MulticastNote() note;
     MulticastAnnounce() announce;
     MulticastProgress() progress;
@@ -336,6 +338,8 @@ control MulticastHandleLeader(inout multicast_headers_t hdr, inout multicast_met
                 hear_done.apply(hdr.message, meta);
                 progress.apply(hdr, meta, lacks);
                 cover.apply(lacks, hdr, meta);
+            } else if (!found && !old && hdr.message.type == MULTICAST_TYPE_DECIDED) {
+                keep_decision.apply(hdr.message, meta);
             } else if (!found) {
                 multicast_events.count(MULTICAST_EVENT_UNKNOWN_MESSAGE);
             } else {

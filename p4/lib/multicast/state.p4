@@ -137,4 +137,12 @@ register<bit<40>>(MULTICAST_ALL_LANES) multicast_lane_number;
 register<bit<32>>(MULTICAST_ALL_LANES) multicast_lane_index;
 register<bit<40>>(MULTICAST_ALL_LANES) multicast_lane_freed;
 
+// Of the lane's message with this number: which other groups decided it before its START came; the last
+// one that told, its index of the message, and its epoch (rule 15).
+register<bit<40>>(MULTICAST_ALL_LANES) multicast_ahead_number;
+register<bit<32>>(MULTICAST_ALL_LANES) multicast_ahead_decided;
+register<bit<8>>(MULTICAST_ALL_LANES) multicast_ahead_peer;
+register<bit<32>>(MULTICAST_ALL_LANES) multicast_ahead_peer_index;
+register<bit<32>>(MULTICAST_ALL_LANES) multicast_ahead_peer_epoch;
+
 #endif

@@ -36,6 +36,7 @@ events! {
     LED = 29, "appointments";
     SKIPPED = 30, "skips";
     OLD = 31, "messages that are over";
+    AHEAD = 32, "decisions that came before their message";
 }
 
 #[cfg(test)]
