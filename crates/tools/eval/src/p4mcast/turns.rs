@@ -106,7 +106,7 @@ impl Turn<'_> {
 }
 
 /// Makes a turn of each of `systems` in each run. A system that cannot be had is named in the figure
-/// and left out.
+/// and left out, as is the rest of a turn in which another system than this project's stops.
 ///
 /// # Errors
 /// Those of the turns, and of the first system.
@@ -118,6 +118,7 @@ pub fn take(
     mut turn: impl FnMut(&mut Turn<'_>) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let mut left_out: BTreeMap<System, String> = BTreeMap::new();
+    let mut cut_short = Vec::new();
     for &system in systems.iter().filter(|of| !of.takes_groups(shape.groups)) {
         let (name, groups) = (system.name(), shape.groups);
         left_out.insert(
@@ -155,11 +156,18 @@ pub fn take(
                 bed,
                 system,
             };
-            turn(&mut at)?;
+            let done = turn(&mut at);
             at.bed.down()?;
+            match done {
+                // A loss stops some of the others for good.
+                Err(EvalError::Nothing { what, reason, .. }) if system != System::Stateplane => {
+                    cut_short.push(format!("{what}, run {run}, from one load on: {reason}"));
+                }
+                done => done?,
+            }
         }
     }
-    for reason in left_out.into_values() {
+    for reason in left_out.into_values().chain(cut_short) {
         if !figure.missing.contains(&reason) {
             figure.missing.push(reason);
         }
