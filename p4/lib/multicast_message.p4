@@ -26,6 +26,7 @@ const bit<8> MULTICAST_TYPE_LEADING = 0x14;
 const bit<8> MULTICAST_TYPE_PROP = 0x21;
 const bit<8> MULTICAST_TYPE_ACK = 0x22;
 const bit<8> MULTICAST_TYPE_SKIP = 0x23;
+const bit<8> MULTICAST_TYPE_ASK = 0x24;
 const bit<8> MULTICAST_TYPE_HINT = 0x31;
 const bit<8> MULTICAST_TYPE_DECIDED = 0x32;
 const bit<8> MULTICAST_TYPE_DONE = 0x33;

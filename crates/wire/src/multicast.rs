@@ -132,6 +132,8 @@ numbers! {
         Ack = 0x22,
         /// The base from which a member that is behind goes on (rule 12).
         Skip = 0x23,
+        /// A leader asks up to which index a follower matches, since nothing follows the entry (rule 3).
+        Ask = 0x24,
         /// A timestamp that may be decided; it moves clocks only (rule 13).
         Hint = 0x31,
         /// A group's timestamp of the message is committed.

@@ -68,6 +68,7 @@ control MulticastAppend(inout multicast_headers_t hdr, inout multicast_metadata_
         meta.to = MULTICAST_MEMBERS;
         if (MULTICAST_BUSY(meta) && (meta.entry.index & 3) != 0) {
             hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_LATER;
+            multicast_last_later.write(meta.group.at, meta.entry.index);
         }
         if (meta.entry.id == 0 || meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
             multicast_last_told.write(meta.group.at, meta.entry.index);

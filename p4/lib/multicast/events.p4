@@ -37,7 +37,8 @@ const bit<32> MULTICAST_EVENT_LED = 29;
 const bit<32> MULTICAST_EVENT_SKIPPED = 30;
 const bit<32> MULTICAST_EVENT_OLD = 31;
 const bit<32> MULTICAST_EVENT_AHEAD = 32;
-const bit<32> MULTICAST_EVENTS = 33;
+const bit<32> MULTICAST_EVENT_ASKED = 33;
+const bit<32> MULTICAST_EVENTS = 34;
 
 counter(MULTICAST_EVENTS, CounterType.packets) multicast_events;
 

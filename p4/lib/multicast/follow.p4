@@ -323,6 +323,35 @@ control MulticastHandleProp(inout multicast_headers_t hdr, inout multicast_metad
     }
 }
 
+// The leader asks up to which index the log matches, since nothing follows the entry of the message, for
+// which another one was to be answered (rule 3).
+control MulticastHandleAsk(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
+    MulticastTakeEpoch() take_epoch;
+    MulticastAcknowledge() acknowledge;
+    bit<32> index;
+    bit<32> match;
+    bit<32> wanted;
+    bit<32> term;
+    bool taken;
+
+    apply {
+        index = hdr.message.index;
+        take_epoch.apply(hdr.message.epoch, meta, taken);
+        if (taken) {
+            match = meta.group.base;
+            wanted = meta.group.end + 1;
+            multicast_entry_term.read(term, MULTICAST_PLACE(meta, index));
+            if (MULTICAST_HAS(meta, index) && term == hdr.message.term) {
+                match = index;
+            } else if (MULTICAST_NEWER(index, meta.group.base)) {
+                hdr.message.flags = hdr.message.flags | MULTICAST_FLAG_GAP;
+                wanted = MULTICAST_NEWER(index, meta.group.end) ? meta.group.end + 1 : index;
+            }
+            acknowledge.apply(match, wanted, hdr, meta);
+        }
+    }
+}
+
 // Entries that the leader freed before this member had them (rule 12).
 control MulticastHandleSkip(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastTakeEpoch() take_epoch;

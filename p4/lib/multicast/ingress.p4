@@ -19,6 +19,7 @@ control MulticastHandleMessage(inout multicast_headers_t hdr, inout multicast_me
     MulticastHandleStart() handle_start;
     MulticastHandleProp() handle_prop;
     MulticastJoin() join;
+    MulticastHandleAsk() handle_ask;
     MulticastHandleSkip() handle_skip;
     MulticastHandleAck() handle_ack;
     MulticastHandleLeader() handle_leader;
@@ -55,6 +56,8 @@ control MulticastHandleMessage(inout multicast_headers_t hdr, inout multicast_me
             join.apply(hdr, meta);
         } else if (hdr.message.type == MULTICAST_TYPE_PROP) {
             handle_prop.apply(hdr, meta);
+        } else if (hdr.message.type == MULTICAST_TYPE_ASK) {
+            handle_ask.apply(hdr, meta);
         } else if (hdr.message.type == MULTICAST_TYPE_SKIP) {
             handle_skip.apply(hdr, meta);
         } else if (hdr.message.type == MULTICAST_TYPE_PREPARE) {

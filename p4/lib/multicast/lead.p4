@@ -67,13 +67,28 @@ control MulticastCommit(in bit<32> index, inout multicast_metadata_t meta) {
     }
 }
 
+// True if no follower that matches up to `match` answers for the entries behind: their PROPs bore LATER,
+// and that which would stand for them was not sent yet.
+control MulticastIsSilent(in bit<32> match, in multicast_metadata_t meta, out bool silent) {
+    bit<32> later;
+
+    apply {
+        multicast_last_later.read(later, meta.group.at);
+        silent = later == meta.group.end
+            && meta.group.end != match
+            && meta.group.end - match <= (meta.group.end & 3);
+    }
+}
+
 // How far a member's log matches.
 control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metadata_t meta) {
     MulticastCommit() commit_matched;
     MulticastCommit() commit_next;
     MulticastLoadEntry() load_entry;
     MulticastAnnounce() announce;
+    MulticastIsSilent() is_silent;
     MulticastSend() send_skip;
+    MulticastSend() send_ask;
     MulticastLearn() learn;
     bit<48> moved;
     bit<48> patience;
@@ -86,6 +101,7 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
     bit<32> told;
     bit<32> incarnation;
     bit<8> learner;
+    bool silent;
 
     apply {
         multicast_members.read(members, meta.group.at);
@@ -118,12 +134,16 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
             if (MULTICAST_NEWER(meta.group.base, next)) {
                 next = meta.group.base;
             }
+            is_silent.apply(hdr.message.index, meta, silent);
+            // A follower that says what it lacks gets that again.
+            silent = silent && (hdr.message.flags & MULTICAST_FLAG_GAP) == 0;
+            // For the start that said ACK (rule 5).
+            incarnation = hdr.message.incarnation;
             if (!MULTICAST_NEWER(hdr.message.base, meta.group.base) && MULTICAST_RULE_SKIP) {
                 multicast_events.count(MULTICAST_EVENT_SKIPPED);
                 hdr.message.index = meta.group.base;
                 hdr.message.term = meta.group.base_term;
                 multicast_base_time.read(hdr.message.timestamp, meta.group.at);
-                incarnation = hdr.message.incarnation;
                 send_skip.apply(
                     MULTICAST_TYPE_SKIP,
                     hdr.ipv4.source,
@@ -131,7 +151,6 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                     hdr,
                     meta
                 );
-                // For the start that said ACK (rule 5).
                 hdr.message.incarnation = incarnation;
             } else if (MULTICAST_NEWER(meta.group.commit, next)) {
                 // A vote may commit several entries. Receivers have heard of those of this epoch, and
@@ -147,7 +166,13 @@ control MulticastHandleAck(inout multicast_headers_t hdr, inout multicast_metada
                     || meta.entry.destinations != 32w1 << (bit<8>)meta.group.at) {
                     announce.apply(false, hdr, meta);
                 }
-                meta.again = meta.group.commit != next;
+                meta.again = meta.group.commit != next || silent;
+            } else if (silent) {
+                multicast_events.count(MULTICAST_EVENT_ASKED);
+                hdr.message.index = meta.group.end;
+                hdr.message.term = meta.group.last_term;
+                send_ask.apply(MULTICAST_TYPE_ASK, hdr.ipv4.source, MULTICAST_UDP_PORT, hdr, meta);
+                hdr.message.incarnation = incarnation;
             }
         }
     }

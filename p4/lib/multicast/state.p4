@@ -77,6 +77,8 @@ register<bit<32>>(MULTICAST_GROUPS * 32) multicast_done_epoch;
 // Up to which index each member's log matches, and each receiver has all.
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_MEMBERS) multicast_match;
 register<bit<32>>(MULTICAST_GROUPS * MULTICAST_MOST_RECEIVERS) multicast_received;
+// The last entry whose PROP bore LATER (rule 3).
+register<bit<32>>(MULTICAST_GROUPS) multicast_last_later;
 // The last entry that receivers do not hear of when it is appended, or cannot deliver without being
 // told its final timestamp (rule 18).
 register<bit<32>>(MULTICAST_GROUPS) multicast_last_told;

@@ -37,6 +37,7 @@ events! {
     SKIPPED = 30, "skips";
     OLD = 31, "messages that are over";
     AHEAD = 32, "decisions that came before their message";
+    ASKED = 33, "questions up to which index a log matches";
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ mod ways;
 mod write_accuracy;
 mod writes;
 
+pub use served::{Served, Subject};
+
 use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::series;

@@ -9,7 +9,7 @@
 //! a table as text, CSV and JSON, and a plot, and says in what it differs from the paper's.
 //! `docs/evaluation.md` sets paper and measurement side by side.
 
-mod approsync;
+pub mod approsync;
 mod command;
 mod controller;
 mod error;

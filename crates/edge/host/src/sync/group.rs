@@ -92,6 +92,11 @@ impl Group {
         })
     }
 
+    pub(super) fn look<T>(&self, now: u64, look: impl FnOnce(&Told, &[u64]) -> T) -> Option<T> {
+        let told = self.engine.told(now)?;
+        Some(look(&told, self.engine.values()))
+    }
+
     pub(super) fn begin_read(&mut self, now: u64, request: ReadRequest, reply: Reply<Reading>) {
         if self.reads.len() >= MOST_WAITING {
             return reply(Err(ViewError::Busy(format!("{MOST_WAITING} reads"))));

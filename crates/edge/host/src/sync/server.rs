@@ -229,6 +229,21 @@ impl SyncServer {
         Ok(work.groups[at].reading(boot_time_us()))
     }
 
+    /// Lets `look` see the view of a group as it is, values by location, without a copy; `None` while
+    /// it is incomplete. The engine does nothing else meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::UnknownGroup`], [`ViewError::Standby`].
+    pub fn look<T>(
+        &mut self,
+        group: &str,
+        look: impl FnOnce(&Told, &[u64]) -> T,
+    ) -> Result<Option<T>, ViewError> {
+        let (work, at) = self.work_of(group)?;
+        Ok(work.groups[at].look(boot_time_us(), look))
+    }
+
     /// Changes values; `reply` is called when the view has them (rule 23), or the request's time is
     /// over.
     pub fn change(&mut self, change: Change, reply: Reply<ChangeDone>) {

@@ -1,11 +1,12 @@
 //! The Python package beside the client of p4runtime-shell, each in a process of its own, in turns.
 
 use super::programs::SOURCES;
-use super::reads::{GROUP, register};
 use super::rounds::compare;
-use super::served::Served;
 use stateplane_bench::Report;
+use stateplane_eval::EvalError;
+use stateplane_eval::approsync::{Served, Subject};
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -133,12 +134,17 @@ impl Drop for Reader {
 fn measure(report: &mut Report) -> Result<(), String> {
     let view = environment("python-view", &VIEW, Some("python/stateplane_sync"))?;
     let shell = environment("python-shell", &SHELL, None)?;
-    let served = Served::start(SOURCES);
-    let [views, p4runtime] =
-        [served.view_address(), served.p4runtime_address()].map(|it| it.to_string());
-    let mut ours = Reader::start(&view, ["view", &views, GROUP])?;
-    let register = register(&served).to_string();
-    let mut theirs = Reader::start(&shell, ["shell", &p4runtime, &register])?;
+    let failed = |error: EvalError| error.to_string();
+    let subject = Subject::counters(SOURCES as u32, 64).map_err(failed)?;
+    let served = Served::start(subject).map_err(failed)?;
+    let group = &served.plan().groups[0];
+    let address = |of: Option<SocketAddr>| of.map_or_else(String::new, |it| it.to_string());
+    let [views, p4runtime] = [served.view_address(), served.p4runtime_address()].map(address);
+    let register = served
+        .register_id(&group.registers[0].register)
+        .map_err(failed)?;
+    let mut ours = Reader::start(&view, ["view", &views, &group.name])?;
+    let mut theirs = Reader::start(&shell, ["shell", &p4runtime, &register.to_string()])?;
     compare(
         report,
         TURNS,

@@ -13,15 +13,17 @@ mod clients;
 mod subject;
 
 pub(super) use clients::{P4Runtime, Views};
-pub(super) use subject::{Subject, frames_of};
+pub(super) use subject::frames_of;
+pub use subject::Subject;
 
 use super::link;
 use super::programs::SWITCH;
 use super::viewed::refused;
 use crate::error::EvalError;
 use stateplane_host::remote::{Remote, remote};
-use stateplane_host::sync::{GroupFile, Reading, SyncEngineFile, SyncServer};
+use stateplane_host::sync::{GroupFile, SyncEngineFile, SyncServer};
 use stateplane_native::Native;
+use stateplane_rpc::client::names;
 use stateplane_rpc::{Core, Driver, Options, Server};
 use stateplane_switch::{Switch, SwitchConfig};
 use stateplane_sync_setup::{CONTROL_PORT, Sync, TURN_US};
@@ -65,7 +67,7 @@ struct Shared {
 }
 
 /// A switch, its P4Runtime, and the engine of its groups. It ends when it is dropped.
-pub(super) struct Served {
+pub struct Served {
     name: String,
     plan: Plan,
     shared: Arc<Shared>,
@@ -89,7 +91,7 @@ impl Served {
     /// # Errors
     /// `EV003` if the program does not suit, the system has no sockets, or the views are not
     /// complete in a minute.
-    pub(super) fn start(subject: Subject) -> Result<Self, EvalError> {
+    pub fn start(subject: Subject) -> Result<Self, EvalError> {
         let Subject {
             name,
             parts,
@@ -170,7 +172,7 @@ impl Served {
     }
 
     /// The groups, by whose names views are read, with their registers as P4Runtime calls them.
-    pub(super) fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
@@ -194,16 +196,42 @@ impl Served {
         std::thread::sleep(Duration::from_micros(sweep + sweep / 8));
     }
 
-    /// The view of a group within the engine's process, without gRPC.
+    /// Lets `look` see the view of a group within the engine's process, without gRPC.
     ///
     /// # Errors
     /// `EV003` if there is no such group, or the view is incomplete.
-    pub(super) fn within(&self, group: &str) -> Result<Reading, EvalError> {
+    pub(super) fn within<T: Send + 'static>(
+        &self,
+        group: &str,
+        look: impl FnOnce(&[u64]) -> T + Send + 'static,
+    ) -> Result<T, EvalError> {
         let group = group.to_owned();
-        let said = self.remote.call(move |server| server.present(&group));
+        let said = self
+            .remote
+            .call(move |server| server.look(&group, |_, values| look(values)));
         let said = said.ok_or_else(|| refused(&self.name, "its engine has stopped"))?;
-        let reading = said.map_err(|error| refused(&self.name, error))?;
-        reading.ok_or_else(|| refused(&self.name, "the view is incomplete"))
+        let looked = said.map_err(|error| refused(&self.name, error))?;
+        looked.ok_or_else(|| refused(&self.name, "the view is incomplete"))
+    }
+
+    /// Address at which the views are served; `None` before it starts and once it ends.
+    pub fn view_address(&self) -> Option<SocketAddr> {
+        self.views.as_ref().map(Server::address)
+    }
+
+    /// Address of P4Runtime, likewise.
+    pub fn p4runtime_address(&self) -> Option<SocketAddr> {
+        self.p4runtime.as_ref().map(Server::address)
+    }
+
+    /// Number of a register in P4Runtime.
+    ///
+    /// # Errors
+    /// `EV003` if there is no such register.
+    pub fn register_id(&self, register: &str) -> Result<u32, EvalError> {
+        let found = names::find(&self.parts.info().registers, register, "register");
+        let found = found.map_err(|wrong| refused(&self.name, wrong))?;
+        Ok(names::id(found))
     }
 
     /// A client of the views, on a connection of its own.
@@ -211,8 +239,7 @@ impl Served {
     /// # Errors
     /// `EV003` if there is no connection.
     pub(super) fn views(&self) -> Result<Views, EvalError> {
-        let address = self.views.as_ref().map(Server::address);
-        Views::connect(&self.name, self.runtime.clone(), address)
+        Views::connect(&self.name, self.runtime.clone(), self.view_address())
     }
 
     /// A client of P4Runtime, on a connection of its own.
@@ -220,8 +247,8 @@ impl Served {
     /// # Errors
     /// `EV003` if there is no connection.
     pub(super) fn p4runtime(&self) -> Result<P4Runtime, EvalError> {
-        let address = self.p4runtime.as_ref().map(Server::address);
-        P4Runtime::connect(&self.name, self.runtime.clone(), address, self.parts.info())
+        let (runtime, info) = (self.runtime.clone(), self.parts.info());
+        P4Runtime::connect(&self.name, runtime, self.p4runtime_address(), info)
     }
 }
 

@@ -54,7 +54,7 @@ impl Parts {
 }
 
 /// A program in view of the control plane, and the traffic that passes it.
-pub(in crate::approsync) struct Subject {
+pub struct Subject {
     pub(super) name: String,
     pub(super) parts: Parts,
     pub(super) plan: Plan,
@@ -106,7 +106,7 @@ impl Subject {
     ///
     /// # Errors
     /// Those of [`Subject::new`].
-    pub(in crate::approsync) fn counters(locations: u32, bits: u32) -> Result<Self, EvalError> {
+    pub fn counters(locations: u32, bits: u32) -> Result<Self, EvalError> {
         let frames = include_str!("../../../p4/approsync/frames.p4");
         let counting = include_str!("../../../p4/approsync/counting.p4");
         let files = MemoryLoader::new().with("frames.p4", frames);
