@@ -24,7 +24,7 @@
 // With this many entries that are not committed, followers acknowledge each fourth one (rule 3), and
 // leaders send no HINT (rule 14), nor each DELIVER (rule 18) and DONE (rule 24).
 #ifndef MULTICAST_MANY
-#define MULTICAST_MANY 16
+#define MULTICAST_MANY 8
 #endif
 // Slots of sessions, and lanes of each.
 #ifndef MULTICAST_SESSIONS
