@@ -14,6 +14,7 @@ pub use file::{KeyFile, KeysFile, PeerFile};
 #[cfg(test)]
 pub(crate) use frame::tests as frames;
 pub use frame::{Arrived, FrameCounters, Own, is_impostor, open_frame, seal_frame};
+pub(crate) use frame::{arrives_sealed, leaves_sealed};
 pub use guard::Guard;
 pub use stream::{fetch_sealed, give_sealed};
 

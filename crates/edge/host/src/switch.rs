@@ -9,6 +9,7 @@ mod forwarding;
 mod greeter;
 mod multicast;
 mod neighbours;
+mod placing;
 mod remote;
 mod report;
 mod run;
@@ -29,10 +30,11 @@ pub use file::{
 };
 pub use greeter::{GreetingReport, HeadReport};
 pub use multicast::{FollowError, Following, follow_multicast};
+pub use placing::Placing;
 pub use remote::{Remote, RemoteCalls};
 pub use report::{
     ControlReport, CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport,
-    SwitchReport, TableReport,
+    SwitchReport, TableReport, WorkerReport,
 };
 pub use run::{Beside, RunOptions, run_controlled, run_switch, run_workers};
 pub use sealing::Sealing;

@@ -15,7 +15,7 @@ use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
-    Attachment, Beside, ChainsError, FollowError, Remote, RunOptions, Sealing, Status, SwitchFile,
+    Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status, SwitchFile,
     SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote, run_controlled,
     run_workers,
 };
@@ -27,9 +27,13 @@ use stateplane_setup::{Flows, check_use};
 use stateplane_switch::Switch;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Most threads that forward.
+const MOST_WORKERS: usize = 64;
 
 /// Run a P4 program between network interfaces until it is interrupted.
 ///
@@ -65,10 +69,31 @@ pub struct RunArguments {
     /// Engine that runs the program
     #[arg(long, value_enum, default_value_t = EngineChoice::Native)]
     engine: EngineChoice,
-    /// Number of forwarding threads besides that of the ports; a hash of addresses and ports
-    /// assigns flows to threads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with = "p4runtime")]
-    workers: u16,
+    /// Number of threads that forward, 1 to 64, or `auto`: as many as processors the process may run
+    /// on
+    ///
+    /// Each flow, both directions of it, has one thread, chosen by its addresses and ports, so that
+    /// its frames stay in order. Each thread has frames of every port to itself: by AF_PACKET in any
+    /// case, by AF_XDP where the interface has as many receive queues (`ethtool -L`), whose own hash
+    /// then chooses the thread (`ethtool -X`). Of a port with fewer queues, a TAP device or a capture,
+    /// one thread takes the frames and hands them to the others, which costs more. Registers are
+    /// shared: blocks that are not annotated `@atomic` may be interrupted by another thread's packet.
+    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = workers, conflicts_with = "p4runtime")]
+    workers: usize,
+    /// Keep each forwarding thread on a processor of its own, in turn over those that the process may
+    /// run on
+    ///
+    /// Worth it on a machine that does little else; where other programs need the same processors, a
+    /// thread that may not move waits for them.
+    #[arg(long)]
+    pin: bool,
+    /// Let a forwarding thread look for frames for this many microseconds after the last one before it
+    /// sleeps; 0 sleeps at once
+    ///
+    /// Frames that come at intervals shorter than this do not wait for the thread to wake, some tens
+    /// of microseconds. It keeps processors busy that have nothing to do.
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    busy_poll: u32,
     /// Print status as JSON
     #[arg(long)]
     json: bool,
@@ -105,6 +130,18 @@ impl RunArguments {
         (self.workers > 1)
             .then_some("a switch with several workers keeps its program: start it anew")
     }
+}
+
+/// Number of forwarding threads.
+fn workers(text: &str) -> Result<usize, String> {
+    if text == "auto" {
+        let processors = std::thread::available_parallelism();
+        return Ok(processors.map_or(1, NonZero::get).min(MOST_WORKERS));
+    }
+    let number = text.parse::<usize>().ok();
+    number
+        .filter(|number| (1..=MOST_WORKERS).contains(number))
+        .ok_or_else(|| format!("write a number from 1 to {MOST_WORKERS}, or auto"))
 }
 
 fn port(text: &str) -> Result<(u16, PortSpec), String> {
@@ -227,10 +264,14 @@ where
             check_unused(spec).map_err(|error| refused(error.into()))?;
         }
     }
+    let placing = Placing {
+        pin: arguments.pin,
+        busy_poll: Duration::from_micros(arguments.busy_poll.into()),
+    };
     if arguments.workers > 1 {
-        let workers = usize::from(arguments.workers);
-        let ports = &arguments.ports;
-        return run_workers(engine, workers, file, ports, options, Some(calls)).map_err(refused);
+        let (workers, ports) = (arguments.workers, &arguments.ports);
+        let ran = run_workers(engine, workers, file, ports, options, Some(calls), placing);
+        return ran.map_err(refused);
     }
     let mut attach = settings.map(|settings| {
         move |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch)
@@ -241,6 +282,7 @@ where
             make,
         }),
         remote: Some(calls),
+        placing,
     };
     run_controlled(engine, file, &arguments.ports, options, beside).map_err(refused)
 }
@@ -439,7 +481,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PortSpec, port};
+    use super::{MOST_WORKERS, PortSpec, port, workers};
 
     #[test]
     fn ports_are_number_and_interface() {
@@ -447,6 +489,16 @@ mod tests {
         assert_eq!(port("3=a=b"), Ok((3, PortSpec::interface("a=b"))));
         for wrong in ["eth0", "=eth0", "511=eth0", "-1=eth0", "1="] {
             assert!(port(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn workers_are_a_number_or_as_many_as_processors() {
+        assert_eq!(workers("3"), Ok(3));
+        let auto = workers("auto").unwrap();
+        assert!((1..=MOST_WORKERS).contains(&auto), "{auto}");
+        for wrong in ["0", "65", "-1", "all", ""] {
+            assert!(workers(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -23,17 +23,19 @@ type OfPort = fn(&PortReport) -> u64;
 /// Picks what happened to frames between the wire and the switch.
 type OfHost = fn(&HostPortCounters) -> u64;
 
-const HOST_DROPS: [(&str, OfHost); 10] = [
+const HOST_DROPS: [(&str, OfHost); 12] = [
     ("rx_overrun", |host| host.rx_overrun),
     ("rx_too_long", |host| host.rx_too_long),
     ("rx_super_frame", |host| host.rx_super_frame),
     ("rx_bad_checksum", |host| host.rx_bad_checksum),
     ("rx_other_host", |host| host.rx_other_host),
     ("rx_failed", |host| host.rx_failed),
+    ("rx_handover_full", |host| host.rx_handover_full),
     ("tx_too_long", |host| host.tx_too_long),
     ("tx_down", |host| host.tx_down),
     ("tx_full", |host| host.tx_full),
     ("tx_refused", |host| host.tx_refused),
+    ("tx_handover_full", |host| host.tx_handover_full),
 ];
 
 /// A switch's metrics as OpenMetrics text.
@@ -67,6 +69,16 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
     }
     if let Some(control) = &report.control {
         controlled(&mut families, control);
+    }
+    if !report.workers.is_empty() {
+        let workers = report.workers.iter().enumerate();
+        families.counter(
+            "stateplane_worker_packets",
+            "Number of frames that each forwarding thread took through the program",
+            workers
+                .map(|(number, worker)| (vec![("worker", number.to_string())], worker.received))
+                .collect(),
+        );
     }
     objects(&mut families, program);
     families.text()
@@ -313,8 +325,7 @@ fn objects(families: &mut Families, program: &ProgramReport) {
 mod tests {
     use super::*;
     use crate::ports::PortMode;
-    use crate::switch::SealReport;
-    use crate::switch::{CounterReport, TableReport};
+    use crate::switch::{CounterReport, SealReport, TableReport, WorkerReport};
     use std::collections::BTreeMap;
 
     #[test]
@@ -360,6 +371,10 @@ mod tests {
                 closed_late: 8,
                 ..ControlReport::default()
             }),
+            workers: vec![WorkerReport {
+                received: 9,
+                processor: None,
+            }],
         };
         let count = Count {
             packets: 4,
@@ -400,6 +415,7 @@ mod tests {
             "stateplane_p4runtime_connections{} 3",
             r#"stateplane_p4runtime_closed_connections_total{reason="late"} 8"#,
             r#"stateplane_p4runtime_closed_connections_total{reason="idle"} 0"#,
+            r#"stateplane_worker_packets_total{worker="0"} 9"#,
             r#"stateplane_table_entries{table="c.t"} 10"#,
             r#"stateplane_table_hit_bytes_total{table="c.t"} 256"#,
             r#"stateplane_counter_packets_total{counter="c.n",index="14"} 4"#,

@@ -1,6 +1,8 @@
 //! Packet sockets (`packet(7)`): whole Ethernet frames of one interface, several in
 //! one call.
 
+mod fanout;
+
 use super::offload::{PartialChecksum, TAG_BYTES, VlanTag, complete_checksum, insert_tag};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -52,7 +54,7 @@ pub(crate) enum Received<'a> {
     BadChecksum,
 }
 
-/// Buffers for one burst, shared by all ports.
+/// Buffers for one burst.
 pub(crate) struct Burst {
     /// Of each frame: room for a tag, the frame.
     frames: Vec<Vec<u8>>,
@@ -61,6 +63,12 @@ pub(crate) struct Burst {
     messages: Vec<libc::mmsghdr>,
     received: usize,
 }
+
+// SAFETY: the pointers in the headers are into buffers of the burst itself, on the heap, and into a
+// stack frame that is gone; those are written anew before a call uses them, and nothing is bound to
+// the thread that made it.
+#[allow(unsafe_code)]
+unsafe impl Send for Burst {}
 
 impl Burst {
     #[allow(unsafe_code)]

@@ -15,6 +15,7 @@ use super::interface::Interfaces;
 use super::packet_socket::Sent;
 use std::io;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 /// Queues that a port serves; an interface with more is refused.
 const MAX_QUEUES: u32 = 64;
@@ -23,12 +24,16 @@ const MAX_QUEUES: u32 = 64;
 /// the room that programs are promised before it.
 pub(crate) const MAX_FRAME: usize = 4096 - 256;
 
-/// The sockets of one interface.
+/// Sockets of one interface, for one thread.
 pub(crate) struct XdpSockets {
     queues: Vec<Queue>,
     zero_copy: bool,
-    /// The next frame handed out: queue, and position in its burst.
-    next_send: usize,
+    /// Shared with the other sockets of the interface.
+    _redirection: Arc<Redirection>,
+}
+
+/// The program at an interface, and the map by which it finds each queue's socket.
+struct Redirection {
     _attachment: Attachment,
     _map: SocketMap,
 }
@@ -68,12 +73,15 @@ impl XdpRefusal {
 }
 
 impl XdpSockets {
-    /// Takes over the interface `name`, whose number is `index`.
+    /// Takes over the interface `name`, whose number is `index`, for `threads` threads: each gets
+    /// sockets of its own if the interface has as many queues, else one gets all. The interface
+    /// itself gives frames to its queues.
     pub(crate) fn open(
         interfaces: &Interfaces,
         name: &str,
         index: u32,
-    ) -> Result<XdpSockets, XdpRefusal> {
+        threads: usize,
+    ) -> Result<Vec<XdpSockets>, XdpRefusal> {
         let mtu = interfaces
             .mtu(name)
             .map_err(XdpRefusal::system("asking for its MTU"))?;
@@ -96,13 +104,22 @@ impl XdpSockets {
         if !tells_tags && !interfaces.keeps_tags(name) {
             return Err(XdpRefusal::LosesTags);
         }
-        Ok(XdpSockets {
-            queues,
-            zero_copy,
-            next_send: 0,
+        let redirection = Arc::new(Redirection {
             _attachment: attachment,
             _map: map,
-        })
+        });
+        let parts = if queues.len() < threads { 1 } else { threads };
+        let mut sockets: Vec<XdpSockets> = (0..parts)
+            .map(|_| XdpSockets {
+                queues: Vec::new(),
+                zero_copy,
+                _redirection: redirection.clone(),
+            })
+            .collect();
+        for (number, queue) in queues.into_iter().enumerate() {
+            sockets[number % parts].queues.push(queue);
+        }
+        Ok(sockets)
     }
 
     /// True if the driver writes frames into the shared memory itself.
@@ -138,7 +155,7 @@ impl XdpSockets {
     /// Gives `frames` to the interface, in order.
     pub(crate) fn send(&mut self, frames: &[Vec<u8>], longest: usize) -> Sent {
         // All by one queue: a flow's frames must not overtake each other.
-        self.queues[self.next_send].send(frames, longest)
+        self.queues[0].send(frames, longest)
     }
 }
 

@@ -90,6 +90,16 @@ pub fn is_impostor(own: Own, frame: &[u8]) -> bool {
     own.stands_in(frame, SOURCE) && !own.has_answered(frame)
 }
 
+/// True of a frame that [`open_frame`] does not pass as it is.
+pub(crate) fn arrives_sealed(own: Own, frame: &[u8]) -> bool {
+    is_message(frame, own, DESTINATION)
+}
+
+/// True of a frame that [`seal_frame`] does not pass as it is.
+pub(crate) fn leaves_sealed(own: Own, frame: &[u8]) -> bool {
+    is_message(frame, own, SOURCE)
+}
+
 /// Opens the message in `frame`, in place, if it is one. `own` are the switch's addresses in the
 /// services whose messages are sealed.
 pub fn open_frame(

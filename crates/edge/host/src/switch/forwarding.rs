@@ -2,6 +2,7 @@
 
 use super::workers::{Counted, Workers};
 use crate::broken::say_broken;
+use crate::ports::{MacAddress, PortQueue};
 use stateplane_runtime::Engine;
 use stateplane_switch::{Port, Switch, Transmit, Watch};
 use std::os::fd::RawFd;
@@ -11,9 +12,9 @@ const LATER: u64 = u64::MAX >> 1;
 
 /// One switch or several.
 pub(super) enum Forwarding<E: Engine> {
-    /// On the thread with the ports.
+    /// On the thread with the ports, which gives it the frames and takes what leaves.
     Alone(Box<Switch<E>>),
-    /// Each on a thread of its own.
+    /// Each on a thread of its own, with frames of its own.
     Workers(Workers<E>),
 }
 
@@ -28,10 +29,7 @@ impl<E: Engine> Forwarding<E> {
 
     /// Readable when workers have something to tell.
     pub(super) fn descriptor(&self) -> Option<RawFd> {
-        match self {
-            Forwarding::Alone(_) => None,
-            Forwarding::Workers(workers) => Some(workers.descriptor()),
-        }
+        self.workers().map(Workers::descriptor)
     }
 
     /// The switch, if it is one.
@@ -42,8 +40,35 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
-    /// Tells of a frame of a burst before the first of them is handled; workers look at
-    /// theirs one after the other.
+    /// The workers, if there are any.
+    pub(super) fn workers(&self) -> Option<&Workers<E>> {
+        match self {
+            Forwarding::Alone(_) => None,
+            Forwarding::Workers(workers) => Some(workers),
+        }
+    }
+
+    /// As [`workers`](Self::workers).
+    pub(super) fn workers_mut(&mut self) -> Option<&mut Workers<E>> {
+        match self {
+            Forwarding::Alone(_) => None,
+            Forwarding::Workers(workers) => Some(workers),
+        }
+    }
+
+    /// Gives workers the queues of the port at `at`; a switch alone gets its frames from its server.
+    pub(super) fn set_queues(
+        &mut self,
+        at: usize,
+        hardware: Option<MacAddress>,
+        queues: Vec<PortQueue>,
+    ) {
+        if let Forwarding::Workers(workers) = self {
+            workers.set_queues(at, hardware, queues);
+        }
+    }
+
+    /// Tells of a frame of a burst before the first of them is handled.
     pub(super) fn announce(&mut self, port: Port, frame: &[u8]) {
         if let Forwarding::Alone(switch) = self {
             switch.announce(port, frame);
@@ -51,26 +76,21 @@ impl<E: Engine> Forwarding<E> {
     }
 
     pub(super) fn handle_frame(&mut self, now: u64, port: Port, frame: &[u8]) {
-        match self {
-            Forwarding::Alone(switch) => switch.handle_frame(now, port, frame),
-            Forwarding::Workers(workers) => workers.handle_frame(port, frame),
-        }
-    }
-
-    /// Ends a burst of frames.
-    pub(super) fn end_burst(&mut self) {
-        if let Forwarding::Workers(workers) = self {
-            workers.wake();
-        }
-    }
-
-    /// Does what is due at `now` in µs; workers do so by themselves.
-    pub(super) fn handle_timeout(&mut self, now: u64) {
         if let Forwarding::Alone(switch) = self {
-            switch.handle_timeout(now);
-            while let Some(broken) = switch.poll_broken() {
-                say_broken(&broken);
+            switch.handle_frame(now, port, frame);
+        }
+    }
+
+    /// Does what is due at `now` in µs; workers do so by themselves, and what they tell is taken.
+    pub(super) fn handle_timeout(&mut self, now: u64) {
+        match self {
+            Forwarding::Alone(switch) => {
+                switch.handle_timeout(now);
+                while let Some(broken) = switch.poll_broken() {
+                    say_broken(&broken);
+                }
             }
+            Forwarding::Workers(workers) => workers.take(),
         }
     }
 
@@ -89,17 +109,14 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
+    /// The next frame to send; workers send by themselves.
     pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
-        match self {
-            Forwarding::Alone(switch) => switch.poll_transmit(),
-            Forwarding::Workers(workers) => workers.poll_transmit(),
-        }
+        self.alone()?.poll_transmit()
     }
 
     pub(super) fn recycle(&mut self, frame: Vec<u8>) {
-        match self {
-            Forwarding::Alone(switch) => switch.recycle(frame),
-            Forwarding::Workers(workers) => workers.recycle(frame),
+        if let Forwarding::Alone(switch) = self {
+            switch.recycle(frame);
         }
     }
 

@@ -7,15 +7,17 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use stateplane_setup::Flows;
 use stateplane_switch::Port;
-use stateplane_wire::greeting::{Greeting, PROGRAM, Setting, SettingName, is_greeting};
+use stateplane_wire::greeting::{Greeting, PROGRAM, Setting, SettingName};
 use stateplane_wire::{ethernet, ipv4, replication, udp};
 
 use super::neighbours::Arp;
 use crate::greeting::Difference;
 use crate::ports::MacAddress;
 
+mod filter;
 mod words;
 
+pub(super) use filter::{FrameKind, GreetingFilter};
 use words::{at, cause, shown};
 
 /// µs between greetings of a head that has not answered, or does not fit.
@@ -363,30 +365,30 @@ impl Greeter {
         frame.to_vec().ok()
     }
 
+    /// Tells which frames it has to see.
+    pub(super) fn filter(&self) -> GreetingFilter {
+        GreetingFilter {
+            port: self.own.port,
+            address: self.own.address,
+        }
+    }
+
     /// Takes a frame that came to the port towards the store; `true` if the program must not see
     /// it.
     pub(super) fn handle(&mut self, now: u64, frame: &[u8]) -> bool {
-        if let Some(arp) = Arp::of(frame) {
-            self.hear_arp(&arp);
-            return false;
-        }
-        if frame.len() < MESSAGE || frame[12..14] != [8, 0] || frame[IP] != 0x45 {
-            return false;
-        }
-        let protocol = frame[IP + 9];
-        if protocol == ICMP {
-            self.hear_icmp(frame);
-            return false;
-        }
-        let port = replication::PORT.to_be_bytes();
-        let ours = frame[IP + 16..IP + 20] == self.own.address.octets();
-        if protocol != ipv4::PROTOCOL_UDP
-            || frame[UDP..UDP + 2] != port
-            || frame[UDP + 2..UDP + 4] != port
-            || !ours
-            || !is_greeting(&frame[MESSAGE..])
-        {
-            return false;
+        match self.filter().kind_of(frame) {
+            FrameKind::Other => return false,
+            FrameKind::Arp => {
+                if let Some(arp) = Arp::of(frame) {
+                    self.hear_arp(&arp);
+                }
+                return false;
+            }
+            FrameKind::Icmp => {
+                self.hear_icmp(frame);
+                return false;
+            }
+            FrameKind::Greeting => {}
         }
         let length = usize::from(u16::from_be_bytes([frame[UDP + 4], frame[UDP + 5]]));
         if let Some(message) = frame.get(MESSAGE..UDP + length)

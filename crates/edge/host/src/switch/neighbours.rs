@@ -81,7 +81,7 @@ impl Arp {
 }
 
 /// Answers for the switch's addresses.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Neighbours {
     own: Vec<OwnAddress>,
 }

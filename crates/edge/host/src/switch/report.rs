@@ -30,6 +30,19 @@ pub struct SwitchReport {
     /// Connections of controllers, if they are served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlReport>,
+    /// Its workers, if it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerReport>,
+}
+
+/// Counts of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WorkerReport {
+    /// Frames that its switch got.
+    pub received: u64,
+    /// The processor that it stays on, if it is pinned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<usize>,
 }
 
 /// Counts of a control plane's connections and messages.

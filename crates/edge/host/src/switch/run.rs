@@ -2,6 +2,7 @@
 
 use super::forwarding::Forwarding;
 use super::greeter::Greeter;
+use super::placing::{Placing, stay_on};
 use super::server::{Notify, Status, SwitchServer};
 use super::workers::Workers;
 use super::{Attachment, RemoteCalls, Sealing, SwitchFile, SwitchReport, SwitchServerError};
@@ -62,6 +63,8 @@ pub struct Beside<'a, E: Engine> {
     pub control: Option<Attachment<'a, E>>,
     /// Requests of other threads.
     pub remote: Option<RemoteCalls<E>>,
+    /// How the thread runs that forwards.
+    pub placing: Placing,
 }
 
 impl<E: Engine> Default for Beside<'_, E> {
@@ -69,6 +72,7 @@ impl<E: Engine> Default for Beside<'_, E> {
         Beside {
             control: None,
             remote: None,
+            placing: Placing::default(),
         }
     }
 }
@@ -90,6 +94,7 @@ pub fn run_controlled<E: Engine>(
     let Beside {
         control: attachment,
         remote,
+        placing,
     } = beside;
     let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
     let interfaces = specs.iter().map(|(number, _)| *number);
@@ -113,6 +118,10 @@ pub fn run_controlled<E: Engine>(
         cpu_port,
         options.sealing.take(),
     )?;
+    server.set_busy_poll(placing.busy_poll_us());
+    let stay = |processor: Option<usize>| processor.map_or(Ok(()), stay_on);
+    let stays = placing.processor(0).and_then(stay);
+    stays.map_err(|error| SwitchServerError::Control(format!("cannot be pinned: {error}")))?;
     server.run_with(file, greeter, remote, options)
 }
 
@@ -148,9 +157,8 @@ fn configured<E: Engine>(
     }
 }
 
-/// Like [`run_switch`], on `workers` threads besides that of the ports, each with a fellow
-/// of `engine`. Frames fall to them by their flows ([`flow_hash`](super::flow_hash)); the
-/// packet generators are the first one's.
+/// Like [`run_switch`], on `workers` threads, each with a fellow of `engine` and queues of the
+/// ports. Frames fall to them by their flows; the packet generators are the first one's.
 ///
 /// # Errors
 ///
@@ -163,6 +171,7 @@ pub fn run_workers<E: Fellow + Send + 'static>(
     ports: &[(Port, PortSpec)],
     mut options: RunOptions<'_>,
     remote: Option<RemoteCalls<E>>,
+    placing: Placing,
 ) -> Result<SwitchReport, SwitchServerError>
 where
     E::InFlight: Send,
@@ -192,7 +201,7 @@ where
         Some(flows) => greeter(&switches[0], file, flows)?,
         None => None,
     };
-    let workers = Workers::start(switches).map_err(|error| refused(&error))?;
+    let workers = Workers::start(switches, placing).map_err(|error| refused(&error))?;
     let mut server = SwitchServer::with(
         Forwarding::Workers(workers),
         ports,

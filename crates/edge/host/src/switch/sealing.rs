@@ -1,5 +1,9 @@
 //! The ports of a switch that pass messages of its protocols only sealed.
 
+mod shared;
+
+pub(super) use shared::{Opening, SharedSealing};
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 

@@ -2,13 +2,14 @@
 
 mod frames;
 mod links;
+mod open;
 
 use super::forwarding::Forwarding;
 use super::greeter::{Greeter, HeadFile};
 use super::neighbours::Neighbours;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
 use super::run::RunOptions;
-use super::sealing::sealed_payload;
+use super::sealing::{SharedSealing, sealed_payload};
 use super::told::Told;
 use super::{
     ChainsError, ControlPlane, EntryFile, RemoteCalls, Sealing, SwitchFile, SwitchServerError, file,
@@ -16,9 +17,9 @@ use super::{
 
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
-use crate::ports::{MacAddress, Port as HostPort, PortError, PortNotice, PortSpec};
+use crate::ports::{MacAddress, Port as HostPort, PortNotice};
 use stateplane_runtime::{Adopted, Engine};
-use stateplane_switch::{Port, Switch, SwitchError};
+use stateplane_switch::{Port, Switch};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -68,112 +69,36 @@ pub struct SwitchServer<E: Engine> {
     /// Requests of other threads.
     remote: Option<RemoteCalls<E>>,
     sealing: Option<Sealing>,
+    /// The seals, if workers use them: then they are here.
+    shared_sealing: Option<SharedSealing>,
     greeter: Option<Greeter>,
     told: Told,
     neighbours: Neighbours,
+    /// µs for which it looks for frames before it sleeps.
+    busy_poll: u64,
+    /// When frames came last, in µs.
+    received_at: u64,
 }
 
 impl<E: Engine> SwitchServer<E> {
-    /// Opens what `ports` name, one for each port of `switch`. Each interface is set up,
-    /// unless a watch wants its port down.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`SwitchServerError`] for a port without interface or an interface without port, and
-    /// for an interface that is missing, given twice or not permitted.
-    pub fn open(switch: Switch<E>, specs: &[(Port, PortSpec)]) -> Result<Self, SwitchServerError> {
-        SwitchServer::with_control_plane(switch, specs, None, None)
-    }
-
-    /// Like [`open`](Self::open), with a control plane; its CPU port has no interface.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`open`](Self::open).
-    pub fn with_control_plane(
-        switch: Switch<E>,
-        specs: &[(Port, PortSpec)],
-        control: Option<Box<dyn ControlPlane<E>>>,
-        cpu_port: Option<Port>,
-    ) -> Result<Self, SwitchServerError> {
-        SwitchServer::with(
-            Forwarding::Alone(Box::new(switch)),
-            specs,
-            control,
-            cpu_port,
-            None,
-        )
-    }
-
-    pub(super) fn with(
-        switch: Forwarding<E>,
-        specs: &[(Port, PortSpec)],
-        control: Option<Box<dyn ControlPlane<E>>>,
-        cpu_port: Option<Port>,
-        sealing: Option<Sealing>,
-    ) -> Result<Self, SwitchServerError> {
-        if specs.is_empty() {
-            return Err(SwitchServerError::NoPorts);
-        }
-        let mut sealed = sealing.iter().flat_map(Sealing::ports);
-        if let Some(port) = sealed.find(|port| !specs.iter().any(|(number, _)| number == *port)) {
-            return Err(SwitchServerError::SealedPort(*port));
-        }
-        check_distinct(specs)?;
-        let has_interface = |port: &&Port| {
-            cpu_port == Some(**port) || specs.iter().any(|(number, _)| number == *port)
-        };
-        if let Some(port) = switch.ports().iter().find(|port| !has_interface(port)) {
-            return Err(SwitchServerError::PortWithoutInterface(*port));
-        }
-        let mut ports: Vec<ServedPort> = Vec::new();
-        for (number, spec) in specs {
-            if ports.iter().any(|served| served.number == *number) {
-                return Err(SwitchError::DuplicatePort(*number).into());
-            }
-            if !switch.ports().contains(number) {
-                return Err(unknown_port(*number, switch.ports()).into());
-            }
-            let port = HostPort::open(spec)?;
-            ports.push(ServedPort {
-                number: *number,
-                hardware: port.hardware_address(),
-                port,
-                outgoing: Vec::new(),
-            });
-        }
-        ports.sort_by_key(|served| served.number);
-        let mut server = SwitchServer {
-            switch,
-            ports,
-            readable: Readable::new([]).map_err(SwitchServerError::Wait)?,
-            readers: Vec::new(),
-            outgoing_since: None,
-            pending: BTreeMap::new(),
-            port_state_failed: 0,
-            patience: None,
-            control,
-            cpu_port,
-            remote: None,
-            sealing,
-            greeter: None,
-            told: Told::default(),
-            neighbours: Neighbours::default(),
-        };
-        server.listen();
-        server.start()?;
-        Ok(server)
-    }
-
     /// Lets [`run`](Self::run) give up if a watched register shows no sign of life
     /// within `patience` of its start. Without it, it waits for ever.
     pub fn set_patience(&mut self, patience: Option<Duration>) {
         self.patience = patience;
     }
 
+    /// Lets the thread look for frames for so long before it sleeps; workers have a time of their
+    /// own.
+    pub(super) fn set_busy_poll(&mut self, micros: u64) {
+        self.busy_poll = micros;
+    }
+
     /// Lets each of `ports` take only frames to its MAC addresses and to that of its interface, to
     /// groups and to all. Numbers that no interface has are passed over.
     pub fn route_ports(&mut self, ports: &BTreeMap<Port, Vec<MacAddress>>) {
+        if let Some(workers) = self.switch.workers_mut() {
+            workers.route(ports);
+        }
         for served in &mut self.ports {
             if let Some(macs) = ports.get(&served.number) {
                 served.port.route(macs);
@@ -236,9 +161,18 @@ impl<E: Engine> SwitchServer<E> {
         self.switch.alone()
     }
 
-    /// Keys of the ports, if messages are sealed.
+    /// Keys of the ports, if messages are sealed and no workers use them.
     pub(super) fn sealing(&mut self) -> Option<&mut Sealing> {
         self.sealing.as_mut()
+    }
+
+    /// Lets `work` use the keys of the ports, if messages are sealed.
+    fn with_sealing<T>(&mut self, work: impl FnOnce(&mut Sealing) -> T) -> Option<T> {
+        match (&mut self.sealing, &self.shared_sealing) {
+            (Some(sealing), _) => Some(work(sealing)),
+            (None, Some(shared)) => Some(work(&mut shared.lock())),
+            (None, None) => None,
+        }
     }
 
     /// Contents of the program's tables and counters.
@@ -249,11 +183,15 @@ impl<E: Engine> SwitchServer<E> {
     /// Report of the events since the start.
     pub fn report(&mut self) -> SwitchReport {
         let counted = self.switch.counted();
+        let seals = self.with_sealing(|sealing| sealing.report());
         let numbers = self.switch.ports();
         let ports = self.ports.iter_mut().map(|served| {
             let at = numbers.binary_search(&served.number).ok();
             let of_port = at.and_then(|at| counted.ports.get(at).copied());
             let (counters, up) = of_port.unwrap_or_default();
+            let of_workers = at.and_then(|at| counted.host.get(at).copied());
+            let mut host = served.port.counters();
+            host += of_workers.unwrap_or_default();
             PortReport {
                 port: served.number,
                 interface: served.port.name().to_owned(),
@@ -263,7 +201,7 @@ impl<E: Engine> SwitchServer<E> {
                 rx_bytes: counters.rx_bytes,
                 tx_packets: counters.tx_packets,
                 tx_bytes: counters.tx_bytes,
-                host: served.port.counters(),
+                host,
             }
         });
         let ports = ports.collect();
@@ -277,9 +215,10 @@ impl<E: Engine> SwitchServer<E> {
                 .map(|(reason, count)| (reason.name(), count))
                 .collect(),
             port_state_failed: self.port_state_failed,
-            seals: self.sealing.as_ref().map(Sealing::report),
+            seals,
             greeting: self.greeter.as_ref().map(|it| it.report(boot_time_us())),
             control: self.control.as_ref().map(|control| control.report()),
+            workers: counted.workers,
         }
     }
 
@@ -299,10 +238,7 @@ impl<E: Engine> SwitchServer<E> {
         notify: &mut Notify<'_>,
     ) -> Result<SwitchReport, SwitchServerError> {
         let served = self.serve(stop, status, notify, &mut |_| {});
-        for served in &mut self.ports {
-            served.port.close();
-        }
-        self.tell_notices(notify);
+        self.close(notify);
         served.map(|()| self.report())
     }
 
@@ -323,10 +259,7 @@ impl<E: Engine> SwitchServer<E> {
         self.set_remote(remote);
         tracing::info!("the ports are open");
         let served = self.serve(options.stop, options.status, options.notify, options.ready);
-        for served in &mut self.ports {
-            served.port.close();
-        }
-        self.tell_notices(options.notify);
+        self.close(options.notify);
         served.map(|()| self.report())
     }
 
@@ -334,6 +267,7 @@ impl<E: Engine> SwitchServer<E> {
     fn check_payloads(&self, file: &SwitchFile) -> Result<(), SwitchServerError> {
         let multicast = file.multicast.as_ref();
         let following = multicast.and_then(|file| file.get_ref().following(true));
+        // A program of multicast has no workers.
         let (Some(following), Some(sealing)) = (following, &self.sealing) else {
             return Ok(());
         };
@@ -359,6 +293,7 @@ impl<E: Engine> SwitchServer<E> {
         notify: &mut Notify<'_>,
         ready: &mut dyn FnMut(&SwitchReport),
     ) -> Result<(), SwitchServerError> {
+        self.begin();
         let mut is_ready = false;
         let mut next_look = 0;
         let mut give_up_at = self
@@ -400,7 +335,10 @@ impl<E: Engine> SwitchServer<E> {
             }
             let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
             let due = captured.chain(due).chain(control).chain(greetings);
-            let due = due.fold(next_look, u64::min);
+            let mut due = due.fold(next_look, u64::min);
+            if now < self.received_at.saturating_add(self.busy_poll) {
+                due = 0;
+            }
             self.readable
                 .wait_until(due)
                 .map_err(SwitchServerError::Wait)?;
@@ -414,6 +352,7 @@ impl<E: Engine> SwitchServer<E> {
             self.switch.handle_timeout(boot_time_us());
             self.collect();
             self.send();
+            self.hear_workers(notify)?;
             self.follow_watches(notify);
         }
         Ok(())
@@ -459,21 +398,40 @@ impl<E: Engine> SwitchServer<E> {
 
     /// Greets the heads that are due, and returns when the next one is.
     fn greet(&mut self) -> Option<u64> {
-        let greeter = self.greeter.as_mut()?;
-        let (now, port) = (boot_time_us(), greeter.port());
+        let now = boot_time_us();
+        let greeter = self.greeter.as_ref()?;
         if greeter.due().is_some_and(|due| due <= now) {
-            let sealing = self.sealing.as_ref().filter(|it| it.covers(port));
-            greeter.handle_timeout(now, &|| sealing.and_then(Sealing::complaint));
-            if let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number) {
-                while let Some(frame) = greeter.poll_frame() {
-                    self.ports[at].outgoing.push(frame);
-                    self.outgoing_since.get_or_insert(now);
-                }
-            }
+            self.greet_due(now);
         }
-        let due = greeter.due();
+        let due = self.greeter.as_ref().and_then(Greeter::due);
         self.send();
         due
+    }
+
+    /// Greets the heads that are due at `now`.
+    fn greet_due(&mut self, now: u64) {
+        let Some(port) = self.greeter.as_ref().map(Greeter::port) else {
+            return;
+        };
+        let complaint = self.with_sealing(|sealing| {
+            let covers = sealing.covers(port);
+            covers.then(|| sealing.complaint()).flatten()
+        });
+        let Some(greeter) = &mut self.greeter else {
+            return;
+        };
+        greeter.handle_timeout(now, &|| complaint.flatten());
+        let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number) else {
+            return;
+        };
+        while let Some(frame) = greeter.poll_frame() {
+            if let Some(workers) = self.switch.workers_mut() {
+                workers.send(at, frame);
+            } else {
+                self.ports[at].outgoing.push(frame);
+                self.outgoing_since.get_or_insert(now);
+            }
+        }
     }
 
     /// Lets the control plane work, and returns when it wants to again.
@@ -498,27 +456,4 @@ fn micros(period: Duration) -> u64 {
     u64::try_from(period.as_micros())
         .unwrap_or(u64::MAX >> 1)
         .min(u64::MAX >> 1)
-}
-
-fn unknown_port(port: Port, ports: &[Port]) -> SwitchError {
-    let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
-    SwitchError::UnknownPort(port, ports.join(", "))
-}
-
-fn check_distinct(specs: &[(Port, PortSpec)]) -> Result<(), PortError> {
-    let interfaces: Vec<(Port, &str)> = specs
-        .iter()
-        .filter_map(|(number, spec)| Some((*number, spec.interface_name()?)))
-        .collect();
-    for (at, (second, name)) in interfaces.iter().enumerate() {
-        if let Some((first, _)) = interfaces[..at].iter().find(|(_, other)| other == name) {
-            let (name, first, second) = ((*name).to_owned(), *first, *second);
-            return Err(PortError::DuplicateInterface {
-                name,
-                first,
-                second,
-            });
-        }
-    }
-    Ok(())
 }

@@ -1,37 +1,68 @@
-//! Workers: threads that each run a switch of their own on the flows that fall to them.
+//! Workers: threads that each take frames from the ports through a switch of their own, and send
+//! what comes of them.
 //!
-//! The thread with the ports gives each frame to the worker that its flow's hash
-//! ([`flow_hash`]) chooses, through a ring without locks, and takes back what leaves by
-//! another. All that comes of a frame stays with its worker: its egress, copies that are
-//! held, and what is resubmitted or recirculated. Registers and meters are shared
-//! ([`Fellow`](stateplane_runtime::Fellow)).
+//! The frames of a port are divided among the workers by their flows, by the kernel or the interface
+//! itself: each worker has a queue of the port for itself. A port that cannot be divided has its
+//! queue at one worker, its owner, which gives each frame to the worker that the flow's hash
+//! ([`flow_hash`]) chooses, and sends for all. All that comes of a frame stays with its worker: its
+//! egress, copies that are held, and what is resubmitted or recirculated. Registers and meters are
+//! shared ([`Fellow`](stateplane_runtime::Fellow)).
+//!
+//! The thread with control looks after links, watches, greetings and reports, and has no frames.
 
+mod duties;
 mod flow;
 mod lane;
+mod signals;
+mod worker;
 
+pub(super) use duties::Duties;
 pub use flow::flow_hash;
 
-use super::report::ProgramReport;
+use super::placing::Placing;
+use super::report::{ProgramReport, WorkerReport};
 use crate::clock::boot_time_us;
+use crate::poll::Readable;
+use crate::ports::{HostPortCounters, MacAddress, PortNotice, PortQueue};
 use crate::random::random_bits;
-use lane::{Doorbell, Inputs, Lane, Output};
+use lane::{Call, Control, Lane, Output};
+use signals::{Doorbell, Peer};
 use stateplane_runtime::Engine;
-use stateplane_switch::{Counters, Occupancy, Port, PortCounters, Switch, Transmit, Watch};
-use std::collections::VecDeque;
+use stateplane_switch::{Counters, Occupancy, Port, PortCounters, Switch, Watch};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::mem::{Discriminant, discriminant};
 use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use worker::{Parts, Worker, owner};
 
-/// Frames kept for reuse.
-const SPARE_FRAMES: usize = 4096;
+/// What workers tell and the thread with control has not yet heard, at most.
+const OUTPUTS: usize = 2048;
 
-/// Counters of one worker.
+/// Calls of the thread with control that wait for a worker, at most.
+const CALLS: usize = 16;
+
+/// Counters of one worker beside its switch's.
+struct WorkerCounts {
+    /// Of each port, in the order of the switch's ports.
+    host: Vec<HostPortCounters>,
+    report: WorkerReport,
+}
+
+/// Counters of one switch, or of several workers.
+#[derive(Default)]
 pub(super) struct Counted {
     pub(super) counters: Counters,
     pub(super) occupancy: Occupancy,
     pub(super) program: ProgramReport,
     /// Of each port, in the order of the switch's ports, and whether frames pass it.
     pub(super) ports: Vec<(PortCounters, bool)>,
+    /// Of each port, in the same order: counters that the port itself does not have.
+    pub(super) host: Vec<HostPortCounters>,
+    /// Of each worker.
+    pub(super) workers: Vec<WorkerReport>,
 }
 
 impl Counted {
@@ -46,6 +77,16 @@ impl Counted {
             occupancy: switch.occupancy(),
             program: ProgramReport::new(switch.engine().state()),
             ports: ports.collect(),
+            ..Counted::default()
+        }
+    }
+
+    fn add(&mut self, other: Counted) {
+        self.counters += &other.counters;
+        self.occupancy += other.occupancy;
+        self.program.add(other.program);
+        for ((sum, _), (port, _)) in self.ports.iter_mut().zip(other.ports) {
+            *sum += port;
         }
     }
 }
@@ -53,15 +94,19 @@ impl Counted {
 /// The workers of a switch.
 pub(super) struct Workers<E: Engine> {
     lanes: Vec<Lane<E>>,
+    outputs: Receiver<Output>,
     doorbell: Arc<Doorbell>,
     numbers: Vec<Port>,
-    transmit: VecDeque<Transmit>,
     port_states: VecDeque<(Port, bool)>,
-    spare: Vec<Vec<u8>>,
-    /// Key of [`flow_hash`], so that a sender cannot choose flows that all go to one worker.
-    key: u64,
+    heard: VecDeque<Vec<u8>>,
+    notices: VecDeque<(usize, PortNotice)>,
+    failure: Option<io::Error>,
+    /// Notices that several workers may have and that are told once.
+    told: Vec<(usize, Discriminant<PortNotice>)>,
     /// Link state of each port that the workers know.
     links: Vec<Option<bool>>,
+    /// Of each port: frames that the thread with control could not hand over.
+    lost: Vec<u64>,
 }
 
 impl<E: Engine + Send + 'static> Workers<E>
@@ -69,36 +114,70 @@ where
     E::InFlight: Send,
 {
     /// Starts a thread for each of `switches`, which have the same ports. The first one's
-    /// watches decide about ports.
+    /// watches decide about ports. Frames come and go from [`begin`](Self::begin) on.
     ///
     /// # Errors
     ///
     /// Returns an error if the system has no threads or sockets left.
-    pub(super) fn start(switches: Vec<Switch<E>>) -> io::Result<Workers<E>> {
+    pub(super) fn start(switches: Vec<Switch<E>>, placing: Placing) -> io::Result<Workers<E>> {
+        let (told, outputs) = sync_channel(OUTPUTS);
         let doorbell = Arc::new(Doorbell::new()?);
+        let control = Control {
+            outputs: told,
+            doorbell: doorbell.clone(),
+        };
         let numbers: Vec<Port> = match switches.first() {
             Some(switch) => switch.ports().to_vec(),
             None => Vec::new(),
         };
-        let lanes = switches
-            .into_iter()
-            .enumerate()
-            .map(|(number, switch)| Lane::start(number, switch, doorbell.clone()))
-            .collect::<io::Result<_>>()?;
+        let key = random_bits()?;
+        let ends = switches
+            .iter()
+            .map(|_| Peer::new())
+            .collect::<io::Result<Vec<_>>>()?;
+        let (peers, inboxes): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+        let mut lanes = Vec::new();
+        for ((number, switch), inbox) in switches.into_iter().enumerate().zip(inboxes) {
+            let (calls, called) = sync_channel(CALLS);
+            let mut worker = Worker::new(Parts {
+                number,
+                switch,
+                processor: placing.processor(number)?,
+                busy_poll: placing.busy_poll_us(),
+                key,
+                calls: called,
+                inbox,
+                peers: peers.clone(),
+                control: control.clone(),
+                readable: Readable::new([])?,
+            });
+            let thread = std::thread::Builder::new()
+                .name(format!("worker {number}"))
+                .spawn(move || worker.run())?;
+            lanes.push(Lane::new(calls, peers[number].clone(), thread));
+        }
         Ok(Workers {
             lanes,
-            key: random_bits()?,
+            outputs,
             doorbell,
             links: vec![None; numbers.len()],
+            lost: vec![0; numbers.len()],
             numbers,
-            transmit: VecDeque::new(),
             port_states: VecDeque::new(),
-            spare: Vec::new(),
+            heard: VecDeque::new(),
+            notices: VecDeque::new(),
+            failure: None,
+            told: Vec::new(),
         })
     }
 }
 
 impl<E: Engine> Workers<E> {
+    /// Number of workers.
+    pub(super) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
     /// Numbers of the ports, ascending.
     pub(super) fn ports(&self) -> &[Port] {
         &self.numbers
@@ -109,53 +188,67 @@ impl<E: Engine> Workers<E> {
         self.doorbell.descriptor()
     }
 
-    /// Gives a frame to its worker; waits while that has no room.
-    pub(super) fn handle_frame(&mut self, port: Port, frame: &[u8]) {
-        let at = (flow_hash(frame, self.key) % self.lanes.len() as u64) as usize;
-        let mut copy = self.spare.pop().unwrap_or_default();
-        copy.clear();
-        copy.extend_from_slice(frame);
-        let mut input = Inputs::Frame(port, copy);
-        while let Err(refused) = self.lanes[at].push(input) {
-            input = refused;
-            // The worker itself may wait for room on its way back.
-            self.take();
-            std::thread::yield_now();
+    /// Gives the workers the queues of the port at `at`, whose interface has the address `hardware`:
+    /// one each, or one for all.
+    pub(super) fn set_queues(
+        &mut self,
+        at: usize,
+        hardware: Option<MacAddress>,
+        queues: Vec<PortQueue>,
+    ) {
+        let divided = queues.len() == self.lanes.len();
+        let mut queues = queues.into_iter();
+        let owner = owner(at, self.lanes.len());
+        let mut answers = Vec::new();
+        for number in 0..self.lanes.len() {
+            let queue = if divided || number == owner {
+                queues.next()
+            } else {
+                None
+            };
+            answers.push(self.call(number, move |worker| {
+                worker.take_queue(at, hardware, queue, divided);
+            }));
         }
+        self.results(answers);
     }
 
-    /// Lets workers that sleep begin with what they were given.
-    pub(super) fn wake(&mut self) {
-        for lane in &mut self.lanes {
-            lane.wake();
-        }
+    /// Lets ports take only frames to these addresses and to those of their interfaces.
+    pub(super) fn route(&mut self, macs: &BTreeMap<Port, Vec<MacAddress>>) {
+        let macs = macs.clone();
+        self.on_all(move |worker| worker.route(&macs));
     }
 
-    /// Takes what workers have done.
-    fn take(&mut self) {
-        for lane in &mut self.lanes {
-            while let Some(output) = lane.pop() {
-                match output {
-                    Output::Transmit(transmit) => self.transmit.push_back(transmit),
-                    Output::PortState(port, up) => self.port_states.push_back((port, up)),
-                }
+    /// Lets frames come and go, each treated as `duties` say.
+    pub(super) fn begin(&mut self, duties: &Duties) {
+        let duties = duties.clone();
+        self.on_all(move |worker| worker.begin(duties.clone()));
+    }
+
+    /// Ends the coming and going of frames.
+    pub(super) fn close(&mut self) {
+        let notices = self.on_all(|worker| worker.close());
+        self.take();
+        self.notices.extend(notices.into_iter().flatten());
+    }
+
+    /// Sends `frame` by the port at `at`.
+    pub(super) fn send(&mut self, at: usize, frame: Vec<u8>) {
+        let peer = &self.lanes[owner(at, self.lanes.len())].peer;
+        self.lost[at] += u64::from(peer.depart((at, frame)).is_err());
+        peer.signs.wake();
+    }
+
+    /// Takes what workers have told.
+    pub(super) fn take(&mut self) {
+        self.doorbell.answer();
+        while let Ok(output) = self.outputs.try_recv() {
+            match output {
+                Output::PortState(port, up) => self.port_states.push_back((port, up)),
+                Output::Heard(frame) => self.heard.push_back(frame),
+                Output::Notice(at, notice) => self.notices.push_back((at, notice)),
+                Output::Failed(error) => self.failure = Some(error),
             }
-        }
-    }
-
-    /// The next frame to send.
-    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
-        if self.transmit.is_empty() {
-            self.doorbell.answer();
-            self.take();
-        }
-        self.transmit.pop_front()
-    }
-
-    /// Takes back the buffer of a frame that was sent.
-    pub(super) fn recycle(&mut self, frame: Vec<u8>) {
-        if self.spare.len() < SPARE_FRAMES {
-            self.spare.push(frame);
         }
     }
 
@@ -164,9 +257,49 @@ impl<E: Engine> Workers<E> {
         self.port_states.pop_front()
     }
 
-    /// True if no frame is in flight and nothing waits for time.
+    /// The next frame for the greeter.
+    pub(super) fn poll_heard(&mut self) -> Option<Vec<u8>> {
+        self.heard.pop_front()
+    }
+
+    /// The next notice about the port at a place among the ports.
+    pub(super) fn poll_notice(&mut self) -> Option<(usize, PortNotice)> {
+        while let Some((at, notice)) = self.notices.pop_front() {
+            let kind = (at, discriminant(&notice));
+            let once = matches!(
+                notice,
+                PortNotice::FrameTooLong { .. }
+                    | PortNotice::RingFull
+                    | PortNotice::ReceiveRingFull
+            );
+            if once && self.told.contains(&kind) {
+                continue;
+            }
+            if once {
+                self.told.push(kind);
+            }
+            return Some((at, notice));
+        }
+        None
+    }
+
+    /// Why a worker has ended, if the system refused it something.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
+    }
+
+    /// True if no frame is in flight, none will come, and nothing waits for time.
+    ///
+    /// What was done is counted before what was given: if both are equal, nothing was given in
+    /// between, so that each worker's word that nothing waits still held at the end.
     pub(super) fn is_quiet(&self) -> bool {
-        self.transmit.is_empty() && self.lanes.iter().all(Lane::is_quiet)
+        let running = || {
+            let signs = self.lanes.iter().map(|lane| &lane.peer.signs);
+            signs.filter(|signs| !signs.ended.load(Ordering::SeqCst))
+        };
+        let taken: Vec<u64> = running().map(|signs| signs.taken()).collect();
+        let quiet = running().all(|signs| signs.quiet.load(Ordering::SeqCst));
+        quiet && running().map(|signs| signs.given()).eq(taken)
     }
 
     /// Tells all workers that the link of `port` came up or went down.
@@ -175,76 +308,82 @@ impl<E: Engine> Workers<E> {
             return;
         };
         if self.links[at].replace(up) != Some(up) {
-            self.on_all(move |switch| {
+            self.on_all(move |worker| {
                 // The port is one of the switch's.
-                let _ = switch.set_link_up(port, up);
+                let _ = worker.switch.set_link_up(port, up);
             });
         }
     }
 
     /// A watch that keeps its ports down.
     pub(super) fn stale_watch(&mut self) -> Option<Watch> {
-        let watches = self.on_all(|switch| switch.stale_watch().cloned());
+        let watches = self.on_all(|worker| worker.switch.stale_watch().cloned());
         watches.into_iter().flatten().next()
     }
 
     /// Lets all workers do what is due, and waits for it.
     pub(super) fn handle_timeout(&mut self) {
-        self.on_all(|switch| switch.handle_timeout(boot_time_us()));
-        // Its results are handed over before the next call begins.
-        self.on_all(|_| ());
+        self.on_all(|worker| {
+            worker.switch.handle_timeout(boot_time_us());
+            worker.collect();
+        });
         self.take();
     }
 
     /// Sum of all workers' counters.
     pub(super) fn counted(&mut self) -> Counted {
-        let mut each = self.on_all(|switch| Counted::of(switch)).into_iter();
-        let mut sum = each.next().unwrap_or(Counted {
-            counters: Counters::default(),
-            occupancy: Occupancy::default(),
-            program: ProgramReport::default(),
-            ports: Vec::new(),
-        });
-        for counted in each {
-            sum.counters += &counted.counters;
-            sum.occupancy += counted.occupancy;
-            sum.program.add(counted.program);
-            for ((sum, _), (port, _)) in sum.ports.iter_mut().zip(counted.ports) {
-                *sum += port;
+        let each = self.on_all(|worker| (Counted::of(&worker.switch), worker.counts()));
+        let mut host = vec![HostPortCounters::default(); self.numbers.len()];
+        for (counters, lost) in host.iter_mut().zip(&self.lost) {
+            counters.tx_handover_full = *lost;
+        }
+        let mut workers = Vec::new();
+        let mut sum: Option<Counted> = None;
+        for (counted, counts) in each {
+            for (sum, counters) in host.iter_mut().zip(counts.host) {
+                *sum += counters;
+            }
+            workers.push(counts.report);
+            match &mut sum {
+                Some(sum) => sum.add(counted),
+                None => sum = Some(counted),
             }
         }
-        sum
+        Counted {
+            host,
+            workers,
+            ..sum.unwrap_or_default()
+        }
     }
 
-    /// Lets each worker do `work` between two of its packets, and waits for the results;
-    /// a worker that has ended gives none.
-    fn on_all<T: Send + 'static>(
+    /// Lets a worker do `work` between two bursts; where its result comes.
+    fn call<T: Send + 'static>(
         &mut self,
-        work: impl Fn(&mut Switch<E>) -> T + Clone + Send + 'static,
-    ) -> Vec<T> {
-        let mut answers = Vec::new();
-        for at in 0..self.lanes.len() {
-            let (sender, answer) = std::sync::mpsc::sync_channel(1);
-            let work = work.clone();
-            let mut input = Inputs::Call(Box::new(move |switch: &mut Switch<E>| {
-                let _ = sender.send(work(switch));
-            }));
-            while let Err(refused) = self.lanes[at].push(input) {
-                input = refused;
-                self.take();
-                std::thread::yield_now();
-            }
-            self.lanes[at].wake();
-            answers.push(answer);
+        number: usize,
+        work: impl FnOnce(&mut Worker<E>) -> T + Send + 'static,
+    ) -> Receiver<T> {
+        let (sender, answer) = sync_channel(1);
+        let mut call: Call<E> = Box::new(move |worker| {
+            let _ = sender.send(work(worker));
+        });
+        while let Err(refused) = self.lanes[number].call(call) {
+            call = refused;
+            self.take();
+            std::thread::yield_now();
         }
+        answer
+    }
+
+    /// The results of calls; a worker that has ended gives none.
+    fn results<T>(&mut self, answers: Vec<Receiver<T>>) -> Vec<T> {
         let mut results = Vec::new();
         for answer in answers {
             loop {
                 match answer.try_recv() {
                     Ok(result) => results.push(result),
-                    Err(std::sync::mpsc::TryRecvError::Disconnected) => {}
-                    Err(std::sync::mpsc::TryRecvError::Empty) => {
-                        // It may wait for room on its way back.
+                    Err(TryRecvError::Disconnected) => {}
+                    Err(TryRecvError::Empty) => {
+                        // It may wait for room to tell something.
                         self.take();
                         std::thread::yield_now();
                         continue;
@@ -254,5 +393,19 @@ impl<E: Engine> Workers<E> {
             }
         }
         results
+    }
+
+    /// Lets each worker do `work` between two bursts, and waits for the results.
+    fn on_all<T: Send + 'static>(
+        &mut self,
+        work: impl Fn(&mut Worker<E>) -> T + Clone + Send + 'static,
+    ) -> Vec<T> {
+        let answers = (0..self.lanes.len())
+            .map(|number| {
+                let work = work.clone();
+                self.call(number, move |worker| work(worker))
+            })
+            .collect();
+        self.results(answers)
     }
 }

@@ -6,6 +6,7 @@
 mod namespace;
 mod ports;
 mod swap_engine;
+mod workers;
 
 use namespace::{Host, ip, try_in_namespace};
 use stateplane_host::ports::{Access, PortSpec};

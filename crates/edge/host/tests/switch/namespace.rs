@@ -67,6 +67,18 @@ fn run(command: &str, arguments: &str) -> Result<String, String> {
     }
 }
 
+/// Keeps this thread on one processor: frames that it sends do not overtake each other in the kernel.
+#[allow(unsafe_code)]
+pub fn stay() {
+    // SAFETY: a set is made of integers, for which zero is valid, and lives through the call.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu() as usize, &mut set);
+        let outcome = libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+        assert_eq!(outcome, 0, "{}", io::Error::last_os_error());
+    }
+}
+
 /// Gives up what BPF programs need (`capabilities(7)`), for this thread.
 #[allow(unsafe_code)]
 pub fn give_up_bpf() {
@@ -147,6 +159,15 @@ impl Host {
                 libc::SOL_PACKET,
                 libc::PACKET_IGNORE_OUTGOING,
                 (&raw const one).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            );
+            // Room for what comes while the test does something else.
+            let bytes: libc::c_int = 16 << 20;
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUFFORCE,
+                (&raw const bytes).cast(),
                 size_of::<libc::c_int>() as libc::socklen_t,
             );
             let mut address: libc::sockaddr_ll = std::mem::zeroed();

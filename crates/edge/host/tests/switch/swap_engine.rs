@@ -3,8 +3,8 @@
 
 use stateplane_ir::{Type, builder::Builder};
 use stateplane_runtime::{
-    DROP_PORT, EgressInput, EgressOutcome, Engine, IngressInput, IngressOutcome, Port, Preserved,
-    TargetState, Value,
+    DROP_PORT, EgressInput, EgressOutcome, Engine, Fellow, IngressInput, IngressOutcome, Port,
+    Preserved, StateError, TargetState, Value,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,5 +106,14 @@ impl Engine for SwapEngine {
 
     fn state_mut(&mut self) -> &mut TargetState {
         &mut self.state
+    }
+}
+
+impl Fellow for SwapEngine {
+    fn fellow(&mut self, seed: u64) -> Result<SwapEngine, StateError> {
+        Ok(SwapEngine {
+            state: self.state.fellow(seed)?,
+            announced: self.announced.clone(),
+        })
     }
 }

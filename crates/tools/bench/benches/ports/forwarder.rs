@@ -6,8 +6,8 @@ use stateplane_bench::switch::compile;
 use stateplane_host::deployment::Deployment;
 use stateplane_host::ports::{Access, PortSpec};
 use stateplane_host::store::StoreServer;
-use stateplane_host::switch::{RunOptions, SwitchFile, run_switch as run};
-use stateplane_native::{Native, Options};
+use stateplane_host::switch::{Placing, RunOptions, SwitchFile, run_switch as run, run_workers};
+use stateplane_native::{Compiled, Native, Options};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Child;
@@ -179,6 +179,8 @@ fn nat_configuration(files: &[&str]) -> String {
 pub enum Side {
     /// In the switch; its ports by AF_XDP (`xdp`) or AF_PACKET (`packet`).
     Switch(&'static str),
+    /// The same, on so many workers.
+    Workers(&'static str, usize),
     /// In Linux.
     Kernel,
 }
@@ -197,12 +199,18 @@ impl Side {
                 network.attempt(&network.namespace("r"), &job.begin())?;
                 Ok(Running::Kernel(network, job))
             }
-            Side::Switch(access) => {
+            Side::Switch(_) | Side::Workers(..) => {
+                let (access, workers) = match self {
+                    Side::Workers(access, workers) => (access, workers),
+                    Side::Switch(access) => (access, 1),
+                    Side::Kernel => unreachable!("it has an arm of its own"),
+                };
                 let mut children = Vec::new();
                 if job == Job::ReplicatedNat {
                     children.push(ready(network.role("s", &["store"]))?);
                 }
-                let switch = network.role("r", &["switch", job.name(), access]);
+                let arguments = ["switch", job.name(), access, &workers.to_string()];
+                let switch = network.role("r", &arguments);
                 children.push(ready(switch)?);
                 Ok(Running::Switch(children))
             }
@@ -244,8 +252,9 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The role of the switch: runs until its input ends.
-pub fn run_switch(job: &str, access: &str) {
+/// The role of the switch on `workers` threads: runs until its input ends.
+pub fn run_switch(job: &str, access: &str, workers: &str) {
+    let workers: usize = workers.parse().expect("a number of workers");
     let job = Job::named(job);
     let access = match access {
         "xdp" => Access::Xdp,
@@ -254,7 +263,13 @@ pub fn run_switch(job: &str, access: &str) {
     let text = job.configuration();
     let file = SwitchFile::parse(Path::new("switch.toml"), &text).expect("a configuration");
     let program = compile(job.program());
-    let engine = Native::new(program, Options::default()).expect("the program loads");
+    let compiled = if workers > 1 {
+        Compiled::guarded(program)
+    } else {
+        Compiled::new(program)
+    };
+    let compiled = compiled.expect("the program loads");
+    let engine: Native = compiled.engine(Options::default()).expect("and runs");
     let stop = AtomicBool::new(false);
     let ports = job.interfaces().iter().zip(0..).map(|(name, number)| {
         let name = (*name).to_owned();
@@ -271,7 +286,11 @@ pub fn run_switch(job: &str, access: &str) {
             sealing: None,
             flows: None,
         };
-        if let Err(error) = run(engine, &file, &ports, options) {
+        let ran = match workers {
+            1 => run(engine, &file, &ports, options),
+            _ => run_workers(engine, workers, &file, &ports, options, None, Placing::default()),
+        };
+        if let Err(error) = ran {
             eprintln!("{error}");
             std::process::exit(1);
         }

@@ -6,7 +6,8 @@
 //! One namespace sends, one forwards, one receives; offloads are off everywhere. The sender
 //! has a core for itself. Needs root, `ip`, `ethtool`, `nft`, `iperf3`, `taskset` and two
 //! cores; says so and writes nothing where they are missing. Takes about ten minutes;
-//! `-- nat`, `bridge` or `route` measures one job.
+//! `-- nat`, `bridge` or `route` measures one job. `-- workers` measures routing on two workers
+//! beside routing on one thread, for which all processes share the cores.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -16,7 +17,7 @@ mod network;
 
 use flood::Flood;
 use forwarder::{Job, Side};
-use network::Network;
+use network::{Network, Placement};
 use stateplane_bench::Report;
 use std::process::ExitCode;
 
@@ -35,6 +36,9 @@ fn rounds(job: Job) -> usize {
     }
 }
 
+/// Rounds of each number of workers.
+const WORKERS_ROUNDS: usize = 5;
+
 /// Required ratio of the sender's rate to the measured rate.
 const HEADROOM: f64 = 1.5;
 
@@ -44,7 +48,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["flood", ..] => flood::run(&arguments[1..]),
-        ["switch", job, access] => forwarder::run_switch(job, access),
+        ["switch", job, access, workers] => forwarder::run_switch(job, access, workers),
         ["store"] => forwarder::run_store(),
         _ => return compare(&arguments),
     }
@@ -59,13 +63,18 @@ fn compare(arguments: &[&str]) -> ExitCode {
         println!("ports: skipped: {reason}");
         return ExitCode::SUCCESS;
     }
-    let network = Network::up();
+    let network = Network::up(Placement::Apart, 1);
     let mut reports = [("ports", "packets/s"), ("ports-tcp", "value")]
         .map(|(name, unit)| Report::new(name, unit));
     for job in [Job::Nat, Job::Bridge, Job::Route] {
         if chosen.is_empty() || chosen.contains(&job.name()) {
             measure(&network, job, &mut reports);
         }
+    }
+    drop(network);
+    if chosen.is_empty() || chosen.contains(&"workers") {
+        let network = Network::up(Placement::Shared, 2);
+        measure_workers(&network, &mut reports);
     }
     for report in reports {
         if let Err(error) = report.finish() {
@@ -82,6 +91,8 @@ struct Contestant {
     name: &'static str,
     side: Side,
     refused: bool,
+    /// TCP streams at a time.
+    streams: u32,
     lossless: Vec<f64>,
     flooded: Vec<f64>,
     gbps: Vec<f64>,
@@ -94,6 +105,7 @@ impl Contestant {
             name,
             side,
             refused: false,
+            streams: 1,
             lossless: Vec::new(),
             flooded: Vec::new(),
             gbps: Vec::new(),
@@ -110,7 +122,7 @@ impl Contestant {
             let passed = Flood::search(network, self.job, sender);
             network.drop_frames(false);
             let passed = passed.ok_or("nothing passes")?;
-            let gbps = network.tcp_gbps(self.job);
+            let gbps = network.tcp_gbps(self.job, self.streams);
             drop(running);
             Ok((passed, gbps))
         });
@@ -133,7 +145,7 @@ impl Contestant {
         let title = format!("{} through {}", self.job.title(), self.name);
         let title = match other.side {
             Side::Kernel => format!("{title} (kernel: {})", self.job.peer()),
-            Side::Switch(_) => title,
+            Side::Switch(_) | Side::Workers(..) => title,
         };
         let lossless = format!("{title}, 60 B, less than 0.1 % lost");
         let flooded = format!("{title}, 60 B, flooded");
@@ -182,6 +194,32 @@ fn measure(network: &Network, job: Job, reports: &mut [Report; 2]) {
         println!(
             "ports: the sender reaches less than {HEADROOM} times the rate of {title}: it may be what limits it"
         );
+    }
+}
+
+/// TCP streams through workers: enough that each worker has some.
+const STREAMS: u32 = 8;
+
+/// Measures routing on two workers beside routing on one thread, a round of each after the other.
+fn measure_workers(network: &Network, reports: &mut [Report; 2]) {
+    let sender = network.sender_limit();
+    let ways = [
+        ("AF_XDP, 2 workers", "xdp", 2),
+        ("AF_XDP", "xdp", 1),
+        ("AF_PACKET, 2 workers", "packet", 2),
+        ("AF_PACKET", "packet", 1),
+    ];
+    let mut contestants = ways.map(|(name, access, workers)| Contestant {
+        streams: STREAMS,
+        ..Contestant::new(Job::Route, name, Side::Workers(access, workers))
+    });
+    for _ in 0..WORKERS_ROUNDS {
+        for contestant in &mut contestants {
+            contestant.run(network, sender);
+        }
+    }
+    for pair in contestants.chunks(2) {
+        pair[0].beside(&pair[1], "1 worker", reports);
     }
 }
 

@@ -24,9 +24,31 @@ const OTHERS: &str = "1";
 /// All nodes.
 const NODES: [&str; 4] = ["a", "r", "b", "s"];
 
+/// Placement of the processes on processors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// The sender has a core for itself.
+    Apart,
+    /// All share all.
+    Shared,
+}
+
+impl Placement {
+    /// The processors of a node's processes, as `taskset` takes them.
+    fn processors(self, node: &str) -> String {
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        match (self, node) {
+            (Placement::Shared, _) => format!("0-{}", all - 1),
+            (Placement::Apart, "a") => SENDER.to_owned(),
+            (Placement::Apart, _) => OTHERS.to_owned(),
+        }
+    }
+}
+
 /// Namespaces `spb<pid>-a`, `-r`, `-b`, `-s`, removed when dropped.
 pub struct Network {
     prefix: String,
+    placement: Placement,
 }
 
 /// Command that tells `b` its neighbours.
@@ -59,15 +81,18 @@ pub fn missing() -> Option<String> {
 }
 
 impl Network {
-    /// Makes the namespaces and the links between them.
+    /// Makes the namespaces and the links between them, whose ends have `queues` queues.
     ///
     /// # Panics
     ///
     /// If the system refuses.
-    pub fn up() -> Network {
+    pub fn up(placement: Placement, queues: usize) -> Network {
         let network = Network {
             prefix: format!("spb{}", std::process::id()),
+            placement,
         };
+        let queues = queues.to_string();
+        let queues = ["numtxqueues", &queues, "numrxqueues", &queues];
         let [a, r, b, s] = NODES.map(|node| network.namespace(node));
         for namespace in [&a, &r, &b, &s] {
             must(Command::new("ip").args(["netns", "add", namespace]));
@@ -79,10 +104,14 @@ impl Network {
             (&a, "a1", "02:00:00:00:c1:01", "b1", R0, &b),
             (&r, "r2", R2, "s0", S, &s),
         ] {
-            must(Command::new("ip").args([
-                "link", "add", near, "netns", left, "address", near_mac, "type", "veth", "peer",
-                "name", far, "netns", right, "address", far_mac,
-            ]));
+            must(
+                Command::new("ip")
+                    .args(["link", "add", near, "netns", left, "address", near_mac])
+                    .args(queues)
+                    .args(["type", "veth", "peer", "name", far])
+                    .args(["netns", right, "address", far_mac])
+                    .args(queues),
+            );
             for (namespace, interface) in [(left, near), (right, far)] {
                 network.within(
                     namespace,
@@ -140,10 +169,9 @@ impl Network {
     /// Starts this program in `node`, in another role.
     pub fn role(&self, node: &str, arguments: &[&str]) -> Child {
         let program = std::env::current_exe().expect("this program has a path");
-        let core = if node == "a" { SENDER } else { OTHERS };
         Command::new("ip")
             .args(["netns", "exec", &self.namespace(node)])
-            .args(["taskset", "--cpu-list", core])
+            .args(["taskset", "--cpu-list", &self.placement.processors(node)])
             .arg(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -178,8 +206,8 @@ impl Network {
         flood.sent as f64 / seconds
     }
 
-    /// Gigabits per second of a TCP stream from `a` to `b`.
-    pub fn tcp_gbps(&self, job: Job) -> f64 {
+    /// Gigabits per second of so many TCP streams from `a` to `b`.
+    pub fn tcp_gbps(&self, job: Job, streams: u32) -> f64 {
         // On a bridge both hosts are in one network.
         let server_address = match job {
             Job::Bridge => "192.0.2.2",
@@ -187,7 +215,7 @@ impl Network {
         };
         let mut server = Command::new("ip")
             .args(["netns", "exec", &self.namespace("b")])
-            .args(["taskset", "--cpu-list", OTHERS])
+            .args(["taskset", "--cpu-list", &self.placement.processors("b")])
             .args(["iperf3", "--server", "--one-off"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -196,9 +224,11 @@ impl Network {
         std::thread::sleep(Duration::from_millis(300));
         let output = Command::new("ip")
             .args(["netns", "exec", &self.namespace("a")])
-            .args(["taskset", "--cpu-list", SENDER])
+            .args(["taskset", "--cpu-list", &self.placement.processors("a")])
             .args([
                 "iperf3",
+                "--parallel",
+                &streams.to_string(),
                 "--client",
                 server_address,
                 "--time",

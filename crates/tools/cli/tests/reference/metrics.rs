@@ -22,7 +22,7 @@ use stateplane_host::store::view::{PoolView, ReplicaView, ServiceServerView, Sto
 use stateplane_host::store::{DiskReport, StoreReport};
 use stateplane_host::switch::{
     ControlReport, CounterReport, GreetingReport, HeadReport, PortReport, ProgramReport,
-    SealReport, SwitchReport, TableReport,
+    SealReport, SwitchReport, TableReport, WorkerReport,
 };
 use stateplane_host::sync::{GroupReport, SyncReport};
 use stateplane_runtime::Count;
@@ -316,6 +316,7 @@ fn switch() -> String {
             }],
         }),
         control: Some(ControlReport::default()),
+        workers: vec![WorkerReport::default()],
         ..SwitchReport::default()
     };
     let program = ProgramReport {

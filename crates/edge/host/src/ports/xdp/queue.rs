@@ -34,6 +34,11 @@ pub(super) struct Queue {
     overruns: u64,
 }
 
+// SAFETY: the pointers in rings and packets are into memory that the queue itself keeps mapped and
+// that moves with it; nothing in it is bound to the thread that opened it.
+#[allow(unsafe_code)]
+unsafe impl Send for Queue {}
+
 impl Queue {
     /// Opens `queue` of `queues` queues of interface `index`.
     pub(super) fn open(

@@ -20,6 +20,9 @@ impl<E: Engine> SwitchServer<E> {
         let hardware = self.ports[at].hardware;
         let mut answers = Vec::new();
         let count = self.ports[at].port.receive(descriptor, boot_time_us());
+        if count > 0 && self.busy_poll > 0 {
+            self.received_at = boot_time_us();
+        }
         for next in 0..count {
             self.switch
                 .announce(number, self.ports[at].port.as_received(next));
@@ -66,7 +69,6 @@ impl<E: Engine> SwitchServer<E> {
             self.ports[at].outgoing.append(&mut answers);
             self.outgoing_since.get_or_insert_with(boot_time_us);
         }
-        self.switch.end_burst();
         self.send();
     }
 

@@ -1,5 +1,7 @@
 //! A server's ports: what watches, links and keys do to them.
 
+use super::super::greeter::Greeter;
+use super::super::workers::Duties;
 use super::super::{RemoteCalls, SwitchServerError};
 use super::{Notify, SwitchServer};
 
@@ -65,10 +67,14 @@ impl<E: Engine> SwitchServer<E> {
 
     pub(super) fn look_at_links(&mut self, notify: &mut Notify<'_>) {
         self.set_pending();
-        for served in &mut self.ports {
+        for (at, served) in self.ports.iter_mut().enumerate() {
             let (up, change) = served.port.look();
             if let Some(change) = change {
                 notify(served.number, served.port.name(), &change);
+            }
+            if let Some(queues) = served.port.take_anew() {
+                let hardware = served.port.hardware_address();
+                self.switch.set_queues(at, hardware, queues);
             }
             self.switch.set_link_up(served.number, up);
             if let Some(bytes) = served.port.longest() {
@@ -84,14 +90,62 @@ impl<E: Engine> SwitchServer<E> {
                 notify(served.number, served.port.name(), &notice);
             }
         }
+        let Some(workers) = self.switch.workers_mut() else {
+            return;
+        };
+        while let Some((at, notice)) = workers.poll_notice() {
+            let served = &self.ports[at];
+            notify(served.number, served.port.name(), &notice);
+        }
+    }
+
+    /// Lets workers have frames.
+    pub(super) fn begin(&mut self) {
+        let duties = Duties {
+            neighbours: self.neighbours.clone(),
+            greetings: self.greeter.as_ref().map(Greeter::filter),
+            sealing: self.shared_sealing.clone(),
+        };
+        if let Some(workers) = self.switch.workers_mut() {
+            workers.begin(&duties);
+        }
+    }
+
+    /// Does what workers have told, but for the wishes of watches.
+    pub(super) fn hear_workers(
+        &mut self,
+        notify: &mut Notify<'_>,
+    ) -> Result<(), SwitchServerError> {
+        let Some(workers) = self.switch.workers_mut() else {
+            return Ok(());
+        };
+        while let Some(frame) = workers.poll_heard() {
+            if let Some(greeter) = &mut self.greeter {
+                greeter.handle(boot_time_us(), &frame);
+            }
+        }
+        if let Some(error) = workers.take_failure() {
+            return Err(SwitchServerError::Wait(error));
+        }
+        self.tell_notices(notify);
+        Ok(())
+    }
+
+    /// Leaves everything as it was found, and captures written to their end.
+    pub(super) fn close(&mut self, notify: &mut Notify<'_>) {
+        if let Some(workers) = self.switch.workers_mut() {
+            workers.close();
+        }
+        for served in &mut self.ports {
+            served.port.close();
+        }
+        self.tell_notices(notify);
     }
 
     /// Lets the keys be read again if their file changed.
     pub(super) fn look_at_keys(&mut self, now: u64, notify: &mut Notify<'_>) {
-        let Some(sealing) = &mut self.sealing else {
-            return;
-        };
-        if let Some((port, error)) = sealing.look(now)
+        let looked = self.with_sealing(|sealing| sealing.look(now));
+        if let Some((port, error)) = looked.flatten()
             && let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number)
         {
             notify(port, self.ports[at].port.name(), &PortNotice::Keys(error));
