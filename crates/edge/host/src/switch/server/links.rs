@@ -69,9 +69,6 @@ impl<E: Engine> SwitchServer<E> {
         self.set_pending();
         for (at, served) in self.ports.iter_mut().enumerate() {
             let (up, change) = served.port.look();
-            if let Some(change) = change {
-                notify(served.number, served.port.name(), &change);
-            }
             if let Some(queues) = served.port.take_anew() {
                 let hardware = served.port.hardware_address();
                 self.switch.set_queues(at, hardware, queues);
@@ -79,6 +76,10 @@ impl<E: Engine> SwitchServer<E> {
             self.switch.set_link_up(served.number, up);
             if let Some(bytes) = served.port.longest() {
                 self.switch.set_longest_frame(served.number, bytes);
+            }
+            // Frames pass once it is told that they do.
+            if let Some(change) = change {
+                notify(served.number, served.port.name(), &change);
             }
         }
         self.listen();
