@@ -199,23 +199,25 @@ impl Side {
                 network.attempt(&network.namespace("r"), &job.begin())?;
                 Ok(Running::Kernel(network, job))
             }
-            Side::Switch(_) | Side::Workers(..) => {
-                let (access, workers) = match self {
-                    Side::Workers(access, workers) => (access, workers),
-                    Side::Switch(access) => (access, 1),
-                    Side::Kernel => unreachable!("it has an arm of its own"),
-                };
-                let mut children = Vec::new();
-                if job == Job::ReplicatedNat {
-                    children.push(ready(network.role("s", &["store"]))?);
-                }
-                let arguments = ["switch", job.name(), access, &workers.to_string()];
-                let switch = network.role("r", &arguments);
-                children.push(ready(switch)?);
-                Ok(Running::Switch(children))
-            }
+            Side::Switch(access) => start_switch(network, job, access, 1),
+            Side::Workers(access, workers) => start_switch(network, job, access, workers),
         }
     }
+}
+
+fn start_switch<'a>(
+    network: &'a Network,
+    job: Job,
+    access: &str,
+    workers: usize,
+) -> Result<Running<'a>, String> {
+    let mut children = Vec::new();
+    if job == Job::ReplicatedNat {
+        children.push(ready(network.role("s", &["store"]))?);
+    }
+    let arguments = ["switch", job.name(), access, &workers.to_string()];
+    children.push(ready(network.role("r", &arguments))?);
+    Ok(Running::Switch(children))
 }
 
 /// Waits until a process says that it is ready, or why it is not.

@@ -251,12 +251,12 @@ impl<E: Engine> Worker<E> {
 
     /// True if nothing of its own waits.
     fn is_quiet(&self) -> bool {
-        let queues = self.ports.iter().filter_map(|port| port.queue.as_ref());
-        !self.held
+        let mut queues = self.ports.iter().filter_map(|port| port.queue.as_ref());
+        !queues.any(PortQueue::is_open_ended)
+            && !self.held
             && self.backlog.is_empty()
             && self.outgoing_since.is_none()
             && self.switch.poll_timeout().is_none()
-            && !queues.into_iter().any(PortQueue::is_open_ended)
     }
 
     /// Does what it is called for; how often.
