@@ -15,9 +15,9 @@ use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
-    Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status, SwitchFile,
-    SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote, run_controlled,
-    run_workers,
+    Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status,
+    SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote,
+    run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
@@ -73,11 +73,12 @@ pub struct RunArguments {
     /// on
     ///
     /// Each flow, both directions of it, has one thread, chosen by its addresses and ports, so that
-    /// its frames stay in order. Each thread has frames of every port to itself: by AF_PACKET in any
-    /// case, by AF_XDP where the interface has as many receive queues (`ethtool -L`), whose own hash
-    /// then chooses the thread (`ethtool -X`). Of a port with fewer queues, a TAP device or a capture,
-    /// one thread takes the frames and hands them to the others, which costs more. Registers are
-    /// shared: blocks that are not annotated `@atomic` may be interrupted by another thread's packet.
+    /// its frames stay in order. Each thread takes and sends frames of every port by itself: by
+    /// AF_PACKET in any case, by AF_XDP where the interface has as many receive queues (`ethtool
+    /// -L`), whose own hash then chooses the thread (`ethtool -X`). Of an interface with fewer queues,
+    /// a TAP device or a capture, one thread takes the frames and hands them to the others, which
+    /// costs more. Registers are shared: between the steps of a block that is not annotated `@atomic`
+    /// other threads' packets may come.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = workers, conflicts_with = "p4runtime")]
     workers: usize,
     /// Keep each forwarding thread on a processor of its own, in turn over those that the process may

@@ -107,7 +107,7 @@ impl fmt::Display for PortNotice {
             PortNotice::NoXdp(refusal) => write!(f, "AF_PACKET in place of AF_XDP: {refusal}"),
             PortNotice::FewQueues { threads } => write!(
                 f,
-                "one worker takes its frames and hands them to the others: it has fewer receive queues than the {threads} workers (`ethtool -L INTERFACE combined {threads}`)"
+                "one worker takes its frames and hands them to the others: it has fewer receive queues than the {threads} workers (`ethtool -L` gives it more)"
             ),
             PortNotice::Down => f.write_str("down; the other ports go on"),
             PortNotice::Up(mode) => write!(f, "up again ({mode})"),

@@ -90,7 +90,7 @@ impl<E: Engine> Forwarding<E> {
                     say_broken(&broken);
                 }
             }
-            Forwarding::Workers(workers) => workers.take(),
+            Forwarding::Workers(workers) => workers.hear(),
         }
     }
 

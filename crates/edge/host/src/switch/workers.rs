@@ -239,9 +239,14 @@ impl<E: Engine> Workers<E> {
         peer.signs.wake();
     }
 
-    /// Takes what workers have told.
-    pub(super) fn take(&mut self) {
+    /// Takes what workers have told, and waits to be told more.
+    pub(super) fn hear(&mut self) {
         self.doorbell.answer();
+        self.take();
+    }
+
+    /// Takes what workers have told.
+    fn take(&mut self) {
         while let Ok(output) = self.outputs.try_recv() {
             match output {
                 Output::PortState(port, up) => self.port_states.push_back((port, up)),

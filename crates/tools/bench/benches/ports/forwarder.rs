@@ -290,7 +290,15 @@ pub fn run_switch(job: &str, access: &str, workers: &str) {
         };
         let ran = match workers {
             1 => run(engine, &file, &ports, options),
-            _ => run_workers(engine, workers, &file, &ports, options, None, Placing::default()),
+            _ => run_workers(
+                engine,
+                workers,
+                &file,
+                &ports,
+                options,
+                None,
+                Placing::default(),
+            ),
         };
         if let Err(error) = ran {
             eprintln!("{error}");

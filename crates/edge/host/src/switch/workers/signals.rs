@@ -17,7 +17,6 @@ pub(super) type Handed = (usize, Vec<u8>);
 pub(super) struct Doorbell {
     bell: UnixStream,
     heard: UnixStream,
-    rung: AtomicBool,
 }
 
 impl Doorbell {
@@ -25,11 +24,7 @@ impl Doorbell {
         let (bell, heard) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         heard.set_nonblocking(true)?;
-        Ok(Doorbell {
-            bell,
-            heard,
-            rung: AtomicBool::new(false),
-        })
+        Ok(Doorbell { bell, heard })
     }
 
     /// Readable when it has been rung.
@@ -38,18 +33,14 @@ impl Doorbell {
     }
 
     pub(super) fn ring(&self) {
-        if !self.rung.swap(true, Ordering::AcqRel) {
-            // A full socket is readable all the same.
-            let _ = (&self.bell).write(&[1]);
-        }
+        // A full socket is readable all the same.
+        let _ = (&self.bell).write(&[1]);
     }
 
     /// Makes it silent, before one looks at what there is.
     pub(super) fn answer(&self) {
-        if self.rung.load(Ordering::Relaxed) && self.rung.swap(false, Ordering::AcqRel) {
-            let mut bytes = [0; 64];
-            while matches!((&self.heard).read(&mut bytes), Ok(count) if count > 0) {}
-        }
+        let mut bytes = [0; 64];
+        while matches!((&self.heard).read(&mut bytes), Ok(count) if count == bytes.len()) {}
     }
 }
 

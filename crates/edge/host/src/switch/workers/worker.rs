@@ -193,7 +193,6 @@ impl<E: Engine> Worker<E> {
                 self.look();
                 next_look = now + LONGEST_SLEEP;
             }
-            self.signs.answer();
             let done = self.call() + self.hand_over_again() + self.take_handed();
             let quiet = self.is_quiet();
             if quiet != was_quiet {
@@ -227,6 +226,9 @@ impl<E: Engine> Worker<E> {
         }
         let waited = self.readable.wait_until(due);
         self.signs.awake();
+        if self.readable.is_ready(self.readers.len()) {
+            self.signs.answer();
+        }
         if let Err(error) = waited {
             self.control.tell(Output::Failed(error), &self.signs);
             return false;
