@@ -78,25 +78,23 @@ fn number(frame: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(frame[at..at + 4].try_into().unwrap())
 }
 
-fn forwards(folder: &Path, engine: &str) {
+fn forwards(folder: &Path, engine: &str, options: &[&str]) {
     let path = |name: &str| folder.join(name).display().to_string();
     let port = format!("0=pcap:{},{}", path("in.pcap"), path("out.pcap"));
-    let running = Running::start(&mut stateplane(&[
-        "run",
-        &path("count.p4"),
-        "--engine",
-        engine,
-        "--workers",
-        "3",
-        "--port",
-        &port,
-    ]));
+    let program = path("count.p4");
+    let run = ["run", &program, "--engine", engine, "--port", &port];
+    let running = Running::start(&mut stateplane(&[&run, options].concat()));
     let output = running.finish(Duration::from_secs(60));
     let said = errors(&output);
     assert!(output.status.success(), "{said}");
     let report: Value = serde_json::from_str(said.lines().last().unwrap()).expect(&said);
     assert_eq!(report["packets"]["received"], FRAMES, "{said}");
     assert_eq!(report["ports"][0]["tx_packets"], FRAMES, "{said}");
+    let workers = report["workers"].as_array().map_or(&[][..], Vec::as_slice);
+    for worker in workers {
+        assert_ne!(worker["received"], 0, "{said}");
+    }
+    assert_eq!(workers.len() > 1, options[1] != "1", "{said}");
 
     let bytes = fs::read(folder.join("out.pcap")).unwrap();
     let frames: Vec<&[u8]> = bytes[24..]
@@ -141,6 +139,11 @@ fn several_workers_lose_no_frame_and_no_count() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("count.p4"), PROGRAM).unwrap();
     fs::write(folder.path().join("in.pcap"), capture()).unwrap();
-    forwards(folder.path(), "native");
-    forwards(folder.path(), "interp");
+    forwards(folder.path(), "native", &["--workers", "3"]);
+    forwards(folder.path(), "interp", &["--workers", "3"]);
+    let placed = ["--pin", "--busy-poll", "100"];
+    for workers in ["1", "2"] {
+        let options = [&["--workers", workers][..], &placed].concat();
+        forwards(folder.path(), "native", &options);
+    }
 }
