@@ -195,7 +195,7 @@ impl InterfacePort {
         true
     }
 
-    /// Divides an interface that could not be divided while it was down. Where that fails again, the
+    /// Divides an interface that could not be divided while it was down. If that fails again, the
     /// port keeps the queue it has.
     fn divide(&mut self) {
         if let Ok(sockets) = PacketSocket::open_group(self.index, self.threads) {

@@ -38,7 +38,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use worker::{Parts, Worker, owner};
 
-/// What workers tell and the thread with control has not yet heard, at most.
+/// Outputs of workers that the thread with control has not yet taken, at most.
 const OUTPUTS: usize = 2048;
 
 /// Calls of the thread with control that wait for a worker, at most.
@@ -295,8 +295,8 @@ impl<E: Engine> Workers<E> {
 
     /// True if no frame is in flight, none will come, and nothing waits for time.
     ///
-    /// What was done is counted before what was given: if both are equal, nothing was given in
-    /// between, so that each worker's word that nothing waits still held at the end.
+    /// Things done are counted before things given: if both are as many, nothing was given in between,
+    /// so that each worker's word that nothing waits still held at the end.
     pub(super) fn is_quiet(&self) -> bool {
         let running = || {
             let signs = self.lanes.iter().map(|lane| &lane.peer.signs);

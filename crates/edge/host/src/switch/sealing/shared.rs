@@ -16,7 +16,7 @@ pub(in crate::switch) struct SharedSealing {
     own: Own,
 }
 
-/// What a switch gets of a frame that arrived.
+/// The part of a frame that arrived and that a switch gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum Opening {
     /// This many first bytes.

@@ -1,4 +1,4 @@
-//! What becomes of a frame before the program sees it.
+//! Treatment of a frame before the program sees it.
 
 use super::lane::{Control, Output};
 use crate::ports::MacAddress;

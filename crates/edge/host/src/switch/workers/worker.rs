@@ -220,7 +220,7 @@ impl<E: Engine> Worker<E> {
     fn wait(&mut self, now: u64, next_look: u64, spins: bool) -> bool {
         let mut due = self.due(now).min(next_look);
         let is_behind = !self.backlog.is_empty();
-        // Who is behind has been given more, and tries again soon.
+        // One that is behind leaves things that it was given, and tries again soon.
         if spins || due > now && !self.signs.may_sleep() && !is_behind {
             due = 0;
         }
