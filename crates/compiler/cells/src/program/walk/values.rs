@@ -3,8 +3,9 @@
 use stateplane_ir::{Const, Expr, ExprKind, Place, Projection, Type};
 
 use super::super::store::{Address, path_of};
-use super::super::value::{Symbol, Value};
+use super::super::value::Value;
 use super::Walk;
+use crate::symbols::Symbol;
 
 impl Walk<'_> {
     pub(super) fn assign(&mut self, place: &Place, value: Value) {

@@ -13,7 +13,8 @@ use std::rc::Rc;
 
 use stateplane_ir::{Program, RegisterId};
 
-use value::{Step, Symbol};
+use crate::symbols::Symbol;
+use value::Step;
 use walk::{Access, Walk};
 
 /// Registers such that what is read of each may change what is written to each: no two packets may

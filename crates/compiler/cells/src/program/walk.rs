@@ -11,7 +11,8 @@ use stateplane_ir::{Program, RegisterId, Stmt, VarId};
 
 use super::profile::Profile;
 use super::store::{Address, Store, path_of};
-use super::value::{Symbols, Value};
+use super::value::Value;
+use crate::symbols::Symbols;
 use values::validity;
 
 /// Changes of a branch.

@@ -1,28 +1,31 @@
-//! Values of a symbolic run: what they are made of, and how long after a cell's first read.
+//! Expressions over what a packet brings, each with a number.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
-use stateplane_ir::RegisterId;
+use stateplane_ir::Type;
 
 /// Number of an expression, equal for equal expressions.
-pub(super) type Symbol = u32;
+pub(crate) type Symbol = u32;
 
 /// An expression over what a packet brings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Node {
+pub(crate) enum Node {
     /// A field of the packet or its metadata, an argument of a table's entry, a constant.
     Input(String),
     /// An operation on others.
     Operation(String, Vec<Symbol>),
     /// A value that no expression gives: a random number, an element of a register.
     Unknown(u32),
+    /// A constant of this type.
+    Constant(Type, String),
+    /// A value that is equal to those of the same number alone, and its name.
+    Named(u32, String),
 }
 
 /// All expressions.
 #[derive(Default)]
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     nodes: IndexSet<Node>,
     unknown: u32,
 }
@@ -33,6 +36,11 @@ const LONG: usize = 120;
 impl Symbols {
     pub fn make(&mut self, node: Node) -> Symbol {
         self.nodes.insert_full(node).0 as Symbol
+    }
+
+    /// Number of symbols so far.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     pub fn input(&mut self, name: impl Into<String>) -> Symbol {
@@ -65,7 +73,9 @@ impl Symbols {
             return;
         }
         match &self.nodes[symbol as usize] {
-            Node::Input(name) => text.push_str(name),
+            Node::Input(name) | Node::Constant(_, name) | Node::Named(_, name) => {
+                text.push_str(name);
+            }
             Node::Unknown(_) => text.push('?'),
             Node::Operation(members, operands) if members.starts_with('.') => {
                 self.write(operands[0], text);
@@ -114,7 +124,8 @@ impl Symbols {
                     inputs.insert(name.clone());
                 }
                 Node::Operation(_, operands) => open.extend(operands),
-                Node::Unknown(_) => return None,
+                Node::Constant(..) => {}
+                Node::Unknown(_) | Node::Named(..) => return None,
             }
         }
         Some(inputs)
@@ -128,76 +139,4 @@ impl Symbols {
 
 fn is_word(name: &str) -> bool {
     name.starts_with(|first: char| first.is_alphabetic())
-}
-
-/// A step of a path through a cell: an operation that ends in cycle `at`.
-#[derive(Debug)]
-pub(super) struct Step {
-    pub at: u32,
-    pub operation: String,
-    pub place: Rc<str>,
-    pub before: Option<Rc<Step>>,
-}
-
-/// A value.
-#[derive(Clone, Debug)]
-pub(super) struct Value {
-    pub symbol: Symbol,
-    /// The registers of which something was read that the value depends on.
-    pub registers: Rc<BTreeSet<RegisterId>>,
-    /// For each cell that it depends on the last step of the longest path from a read.
-    pub steps: Rc<BTreeMap<u32, Rc<Step>>>,
-}
-
-impl Value {
-    /// A value that depends on no register.
-    pub fn of(symbol: Symbol) -> Value {
-        Value {
-            symbol,
-            registers: Rc::default(),
-            steps: Rc::default(),
-        }
-    }
-
-    /// This value, later and dependent on `other` too.
-    pub fn with(&self, other: &Value) -> Value {
-        if other.registers.is_empty() {
-            return self.clone();
-        }
-        let mut registers = BTreeSet::clone(&self.registers);
-        registers.extend(other.registers.iter());
-        let mut steps = BTreeMap::clone(&self.steps);
-        for (cell, step) in other.steps.iter() {
-            let longest = steps.entry(*cell).or_insert_with(|| Rc::clone(step));
-            if longest.at < step.at {
-                *longest = Rc::clone(step);
-            }
-        }
-        Value {
-            symbol: self.symbol,
-            registers: Rc::new(registers),
-            steps: Rc::new(steps),
-        }
-    }
-
-    /// This value after an operation of some cycles; cells that it does not depend on see none of
-    /// them.
-    pub fn after(&self, operation: &str, cycles: u32, place: &Rc<str>) -> Value {
-        if cycles == 0 || self.steps.is_empty() {
-            return self.clone();
-        }
-        let steps = self.steps.iter().map(|(cell, before)| {
-            let step = Step {
-                at: before.at + cycles,
-                operation: operation.to_owned(),
-                place: Rc::clone(place),
-                before: Some(Rc::clone(before)),
-            };
-            (*cell, Rc::new(step))
-        });
-        Value {
-            steps: Rc::new(steps.collect()),
-            ..self.clone()
-        }
-    }
 }

@@ -1,0 +1,11 @@
+//! What a program does with its registers, from a symbolic run of it.
+//!
+//! [`cells`] tells which registers a program reads, changes and writes together, and how many cycles
+//! that takes. [`locks`] tells which locks its atomic blocks need on several workers.
+
+mod locks;
+mod program;
+mod symbols;
+
+pub use locks::{Access, Domain, Edge, Grain, LockPlan, Reason, locks};
+pub use program::{Cell, CellKey, PathStep, Profile, cells};

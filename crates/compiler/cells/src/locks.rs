@@ -1,0 +1,142 @@
+//! Locks of atomic blocks: what several workers that run one program lock, and in which order.
+//!
+//! The arrays of a program, its registers and meters, fall into *domains*. In an atomic block the
+//! first use of an array takes the lock of its domain: that of the element at the index, or the
+//! one lock of a domain that is locked as a whole. The locks are released at the block's end. That
+//! is two-phase locking, so that blocks are serialisable; and as all blocks take the domains in one
+//! order, none waits for another in a circle.
+
+mod domains;
+mod leaves;
+mod outside;
+mod run;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use domains::Domains;
+use run::Run;
+use stateplane_ir::{MeterId, Program, RegisterId};
+use std::collections::BTreeSet;
+
+/// Locks of a program's atomic blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockPlan {
+    /// The domains in the order in which blocks take them.
+    pub domains: Vec<Domain>,
+    registers: Vec<Option<usize>>,
+    meters: Vec<Option<usize>>,
+}
+
+impl LockPlan {
+    /// Position of the domain of a register that some atomic block uses.
+    pub fn of_register(&self, register: RegisterId) -> Option<usize> {
+        self.registers.get(register.index()).copied().flatten()
+    }
+
+    /// Position of the domain of a meter that some atomic block uses.
+    pub fn of_meter(&self, meter: MeterId) -> Option<usize> {
+        self.meters.get(meter.index()).copied().flatten()
+    }
+}
+
+/// Arrays that are locked together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Names of the registers, and behind them those of the meters.
+    pub arrays: Vec<String>,
+    /// What a lock of the domain covers.
+    pub grain: Grain,
+}
+
+/// What a lock covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grain {
+    /// The elements at one index of the domain's arrays, which all have `length` elements.
+    Element {
+        /// Elements, and locks.
+        length: u64,
+        /// Indices, as expressions over what the packet brings.
+        indices: BTreeSet<String>,
+    },
+    /// All elements of all its arrays.
+    Whole(Vec<Reason>),
+}
+
+/// A use of an array in an atomic block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The index as an expression over what the packet brings.
+    pub index: String,
+    /// `file:line:column` of the statement; empty if the program does not tell.
+    pub place: String,
+}
+
+/// Arrays that some block may use one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The array used first.
+    pub first: String,
+    /// The one used later.
+    pub later: String,
+    /// `file:line:column` of the later use; empty if the program does not tell.
+    pub place: String,
+}
+
+/// Why a domain is locked as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A block may use elements of the array at two indices.
+    TwoIndices {
+        /// The array.
+        array: String,
+        /// Two uses in one block.
+        uses: [Access; 2],
+    },
+    /// Blocks use these arrays in orders that lead back to the first.
+    Circle(Vec<Edge>),
+    /// A parser uses the array: the order of its states is not followed.
+    Parser {
+        /// The array.
+        array: String,
+    },
+    /// No use of the array was followed.
+    NotFollowed {
+        /// The array.
+        array: String,
+    },
+    /// The program is too large to be followed.
+    TooLarge,
+}
+
+/// Locks for the atomic blocks of `program`, in which all operations stand that need one
+/// ([`guard`](stateplane_ir::passes::guard)).
+///
+/// The program's statements tell their places if it was checked so
+/// ([`Stmt::At`](stateplane_ir::Stmt::At)).
+pub fn locks(program: &Program) -> LockPlan {
+    let used = outside::used(program);
+    if used.blocks.iter().next().is_none() {
+        return LockPlan::default();
+    }
+    let mut domains = Domains::new(program);
+    match Run::new(program) {
+        Some(run) => {
+            for array in used.parsers.iter() {
+                domains.lock_as_whole(array, |array| Reason::Parser { array });
+            }
+            domains.follow(&run);
+            for array in used.blocks.iter() {
+                if !domains.has(array) {
+                    domains.lock_as_whole(array, |array| Reason::NotFollowed { array });
+                }
+            }
+        }
+        None => {
+            for array in used.blocks.iter() {
+                domains.lock_as_whole(array, |_| Reason::TooLarge);
+            }
+        }
+    }
+    domains.plan()
+}

@@ -1,0 +1,336 @@
+//! Domains of a program's arrays, and their order.
+
+use super::run::{Run, Use};
+use super::{Access, Domain, Edge, Grain, LockPlan, Reason};
+use crate::symbols::Symbol;
+use stateplane_ir::Program;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An array: a register, or behind the registers a meter.
+#[derive(Default)]
+struct Array {
+    name: String,
+    length: u64,
+    used: bool,
+    /// Why its elements cannot be locked one by one.
+    whole: Option<Reason>,
+    indices: BTreeSet<String>,
+}
+
+/// Orders between groups: of the first and the later group one use that shows it.
+type Order = BTreeMap<(usize, usize), Edge>;
+
+/// Arrays, the lower number first.
+type Pairs = BTreeSet<(usize, usize)>;
+
+pub(super) struct Domains {
+    registers: usize,
+    arrays: Vec<Array>,
+    /// The group of each array that is used, by the first array of the group.
+    groups: Vec<Option<usize>>,
+    order: Order,
+}
+
+impl Domains {
+    pub fn new(program: &Program) -> Domains {
+        let registers = program.registers.iter().map(|it| (&it.name, it.size));
+        let meters = program.meters.iter().map(|it| (&it.name, it.size));
+        let arrays: Vec<Array> = registers
+            .chain(meters)
+            .map(|(name, length)| Array {
+                name: name.clone(),
+                length,
+                ..Array::default()
+            })
+            .collect();
+        Domains {
+            registers: program.registers.len(),
+            groups: vec![None; arrays.len()],
+            arrays,
+            order: Order::new(),
+        }
+    }
+
+    /// True if some use of the array is known.
+    pub fn has(&self, array: usize) -> bool {
+        self.arrays[array].used
+    }
+
+    /// An array whose uses were not followed.
+    pub fn lock_as_whole(&mut self, array: usize, why: impl FnOnce(String) -> Reason) {
+        let reason = why(self.arrays[array].name.clone());
+        self.arrays[array].whole = Some(reason);
+        self.arrays[array].used = true;
+    }
+
+    /// Makes groups of what a run uses, and their order.
+    pub fn follow(&mut self, run: &Run<'_>) {
+        // Pairs of arrays that a block may use both, at one index and at two.
+        let mut together = BTreeSet::new();
+        let mut apart = BTreeSet::new();
+        for it in &run.uses {
+            let array = &mut self.arrays[it.array];
+            array.used = true;
+            if array.indices.len() < SHOWN {
+                array.indices.insert(run.symbols.text(it.index));
+            }
+            for before in it.maybe.iter() {
+                let Some((&(other, index), place)) = run.elements.get_index(before) else {
+                    continue;
+                };
+                if other != it.array {
+                    let set = if index == it.index {
+                        &mut together
+                    } else {
+                        &mut apart
+                    };
+                    set.insert((other.min(it.array), other.max(it.array)));
+                } else if index != it.index && array.whole.is_none() {
+                    let access = |index: Symbol, place: &str| Access {
+                        index: run.symbols.text(index),
+                        place: place.to_owned(),
+                    };
+                    array.whole = Some(Reason::TwoIndices {
+                        array: array.name.clone(),
+                        uses: [access(index, place), access(it.index, &it.place)],
+                    });
+                }
+            }
+        }
+        self.group(&together, &apart);
+        for it in &run.uses {
+            self.note(run, it);
+        }
+    }
+
+    /// Groups arrays of one length that are used together, and then always at one index.
+    fn group(&mut self, together: &Pairs, apart: &Pairs) {
+        for array in 0..self.arrays.len() {
+            if !self.arrays[array].used {
+                continue;
+            }
+            let joined = (0..array).find(|first| {
+                let mut members = (0..array).filter(|at| self.groups[*at] == Some(*first));
+                self.groups[*first] == Some(*first)
+                    && self.fit(*first, array)
+                    && members.clone().any(|at| together.contains(&(at, array)))
+                    && !members.any(|at| apart.contains(&(at, array)))
+            });
+            self.groups[array] = Some(joined.unwrap_or(array));
+        }
+    }
+
+    fn fit(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.arrays[one], &self.arrays[other]);
+        one.whole.is_none() && other.whole.is_none() && one.length == other.length
+    }
+
+    /// Notes the order of groups that a use shows, unless its block has locked its group before.
+    fn note(&mut self, run: &Run<'_>, it: &Use) {
+        let Some(group) = self.groups[it.array] else {
+            return;
+        };
+        if it.surely.iter().any(|at| self.groups[at] == Some(group)) {
+            return;
+        }
+        for element in it.maybe.iter() {
+            let Some((&(before, _), _)) = run.elements.get_index(element) else {
+                continue;
+            };
+            if let Some(first) = self.groups[before].filter(|first| *first != group) {
+                self.order.entry((first, group)).or_insert_with(|| Edge {
+                    first: self.arrays[before].name.clone(),
+                    later: self.arrays[it.array].name.clone(),
+                    place: it.place.to_string(),
+                });
+            }
+        }
+    }
+
+    /// The domains in an order that all blocks keep.
+    pub fn plan(mut self) -> LockPlan {
+        // Arrays that no use was seen of have groups of their own.
+        for array in 0..self.arrays.len() {
+            if self.arrays[array].used && self.groups[array].is_none() {
+                self.groups[array] = Some(array);
+            }
+        }
+        self.unite_whole();
+        let circles = self.circles();
+        let mut plan = LockPlan {
+            domains: Vec::new(),
+            registers: vec![None; self.registers],
+            meters: vec![None; self.arrays.len() - self.registers],
+        };
+        for group in self.sorted() {
+            let number = plan.domains.len();
+            let members: Vec<usize> = (0..self.arrays.len())
+                .filter(|at| self.groups[*at] == Some(group))
+                .collect();
+            for &at in &members {
+                match at.checked_sub(self.registers) {
+                    None => plan.registers[at] = Some(number),
+                    Some(meter) => plan.meters[meter] = Some(number),
+                }
+            }
+            plan.domains
+                .push(self.describe(&members, circles.get(&group)));
+        }
+        plan
+    }
+
+    /// Arrays whose order is unknown are one group.
+    fn unite_whole(&mut self) {
+        let unordered = |array: &Array| {
+            matches!(
+                array.whole,
+                Some(Reason::Parser { .. } | Reason::NotFollowed { .. } | Reason::TooLarge)
+            )
+        };
+        let all: Vec<usize> = (0..self.arrays.len())
+            .filter(|at| unordered(&self.arrays[*at]))
+            .collect();
+        if let Some(first) = all.first().copied() {
+            for at in all {
+                self.replace(at, first);
+            }
+        }
+    }
+
+    /// Makes one group part of another.
+    fn replace(&mut self, group: usize, by: usize) {
+        for member in &mut self.groups {
+            if *member == Some(group) {
+                *member = Some(by);
+            }
+        }
+        for ((first, later), edge) in std::mem::take(&mut self.order) {
+            let renamed = |of: usize| if of == group { by } else { of };
+            let (first, later) = (renamed(first), renamed(later));
+            if first != later {
+                self.order.entry((first, later)).or_insert(edge);
+            }
+        }
+    }
+
+    /// Makes one group of those in a circle; gives for each such group the circles.
+    fn circles(&mut self) -> BTreeMap<usize, Vec<Reason>> {
+        let mut circles: BTreeMap<usize, Vec<Reason>> = BTreeMap::new();
+        let edges: Vec<(usize, usize)> = self.order.keys().copied().collect();
+        for (first, later) in edges {
+            let Some(edge) = self.order.get(&(first, later)) else {
+                continue;
+            };
+            let Some(back) = self.way(later, first) else {
+                continue;
+            };
+            let mut circle = vec![edge.clone()];
+            circle.extend(back.iter().map(|step| self.order[step].clone()));
+            let mut reasons = vec![Reason::Circle(circle)];
+            let members: BTreeSet<usize> = back.iter().map(|(from, _)| *from).collect();
+            let mut all = members;
+            all.insert(first);
+            let Some(by) = all.first().copied() else {
+                continue;
+            };
+            for group in all {
+                reasons.extend(circles.remove(&group).into_iter().flatten());
+                self.replace(group, by);
+            }
+            circles.insert(by, reasons);
+        }
+        // What was merged may lead back by other edges.
+        if self.has_circle() {
+            for (group, reasons) in self.circles() {
+                circles.entry(group).or_default().extend(reasons);
+            }
+        }
+        let groups = self.groups.clone();
+        let mut kept: BTreeMap<usize, Vec<Reason>> = BTreeMap::new();
+        for (group, reasons) in circles {
+            let present = groups[group].unwrap_or(group);
+            kept.entry(present).or_default().extend(reasons);
+        }
+        kept
+    }
+
+    fn has_circle(&self) -> bool {
+        let mut edges = self.order.keys();
+        edges.any(|(first, later)| self.way(*later, *first).is_some())
+    }
+
+    /// The shortest way from one group to another, as steps of the order.
+    fn way(&self, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
+        let mut came: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        let mut open = vec![from];
+        while !came.contains_key(&to) && !open.is_empty() {
+            let mut next = Vec::new();
+            for group in open {
+                for step in self.order.range((group, 0)..(group + 1, 0)) {
+                    let (step, _) = step;
+                    if let std::collections::btree_map::Entry::Vacant(entry) = came.entry(step.1) {
+                        entry.insert(*step);
+                        next.push(step.1);
+                    }
+                }
+            }
+            open = next;
+        }
+        let mut way = Vec::new();
+        let mut at = to;
+        while at != from || way.is_empty() {
+            let step = *came.get(&at)?;
+            way.push(step);
+            at = step.0;
+        }
+        way.reverse();
+        Some(way)
+    }
+
+    /// The groups, each behind those that blocks take before it.
+    fn sorted(&self) -> Vec<usize> {
+        let mut open: BTreeSet<usize> = self.groups.iter().flatten().copied().collect();
+        let mut sorted = Vec::new();
+        while !open.is_empty() {
+            let free = |group: &&usize| {
+                let mut edges = self.order.keys();
+                !edges.any(|(first, later)| later == *group && open.contains(first))
+            };
+            let Some(group) = open.iter().find(free).copied() else {
+                // No circle is left.
+                break;
+            };
+            open.remove(&group);
+            sorted.push(group);
+        }
+        sorted
+    }
+
+    fn describe(&self, members: &[usize], circles: Option<&Vec<Reason>>) -> Domain {
+        let arrays = members.iter().map(|at| self.arrays[*at].name.clone());
+        let own = members
+            .iter()
+            .filter_map(|at| self.arrays[*at].whole.clone());
+        let mut reasons: Vec<Reason> = Vec::new();
+        for reason in own.chain(circles.into_iter().flatten().cloned()) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        let indices = members.iter().flat_map(|at| &self.arrays[*at].indices);
+        Domain {
+            arrays: arrays.collect(),
+            grain: if reasons.is_empty() {
+                Grain::Element {
+                    length: members.first().map_or(0, |at| self.arrays[*at].length),
+                    indices: indices.cloned().collect(),
+                }
+            } else {
+                Grain::Whole(reasons)
+            },
+        }
+    }
+}
+
+/// Indices of an array that are shown.
+const SHOWN: usize = 8;
