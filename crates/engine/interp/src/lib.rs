@@ -105,8 +105,11 @@ impl Interp {
     ///
     /// [`LoadError`].
     pub fn guarded(mut program: Program, options: Options) -> Result<Interp, LoadError> {
+        stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
         guard(&mut program, Whole::Nothing);
-        Interp::new(program, options)
+        let plan = stateplane_cells::locks(&program);
+        let state = TargetState::guarded(&program, plan, options.seed)?;
+        Interp::with_state(program, state, ())
     }
 }
 
@@ -135,6 +138,14 @@ impl<O: Observer> Interp<O> {
     ) -> Result<Interp<O>, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
         let state = TargetState::new(&program, options.seed)?;
+        Interp::with_state(program, state, observer)
+    }
+
+    fn with_state(
+        program: Program,
+        state: TargetState,
+        observer: O,
+    ) -> Result<Interp<O>, LoadError> {
         let code = Code::new(program)?;
         let machine = Machine::new(&code, state);
         Ok(Interp {

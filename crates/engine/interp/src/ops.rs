@@ -38,6 +38,7 @@ impl<O: Observer> Run<'_, O> {
                 result,
             } => {
                 let index = self.index(index);
+                self.m.state.lock_register(*register, index);
                 let watched = self.watch(result);
                 let spot = self.spot(result);
                 let base = self.m.stack.len();
@@ -60,6 +61,7 @@ impl<O: Observer> Run<'_, O> {
                 value,
             } => {
                 let index = self.index(index);
+                self.m.state.lock_register(*register, index);
                 let base = self.m.stack.len();
                 self.push(value);
                 self.tell(|run| {
@@ -94,6 +96,7 @@ impl<O: Observer> Run<'_, O> {
                 let index = self.index(index);
                 let bytes = self.m.frame.len() as u64;
                 let now = self.m.now;
+                self.m.state.lock_meter(*meter, index);
                 let color = self.m.state.meter_at(*meter).execute(index, bytes, now);
                 self.tell(|_| Event::Meter(*meter, index, color));
                 self.store_number(result, color as u128);

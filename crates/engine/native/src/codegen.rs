@@ -14,6 +14,7 @@ mod deparse;
 mod expr;
 mod hash;
 mod known;
+mod locks;
 mod lookup;
 mod ops;
 mod packet;
@@ -55,6 +56,8 @@ struct Frame {
     exit: Block,
     /// To the end of the parser, with an error in [`Gen::error`].
     reject: Block,
+    /// Atomic blocks around the callable, one within the other.
+    depth: u32,
 }
 
 /// Disjoint kinds of memory: frames, variables and intermediate values, the context, state that
@@ -115,14 +118,16 @@ struct Gen<'a, 'f> {
     /// True if the current block goes on.
     live: bool,
     frames: Vec<Frame>,
-    /// Blocks to which `break` and `continue` of the innermost loop jump.
-    loops: Vec<(Block, Block)>,
+    /// Blocks to which `break` and `continue` of the innermost loop jump, and the atomic blocks
+    /// around it.
+    loops: Vec<(Block, Block, u32)>,
     scratch: Vec<Scratch>,
     regions: Regions,
     /// Bytes that are emitted at most without asking for room.
     room: usize,
     /// Callables that are made once, and from where they are called.
     shared: Vec<call::Shared>,
+    locks: locks::Locks,
     /// Places that few packets come to.
     rare: rare::Rare,
     /// Blocks that something jumps to.
@@ -223,6 +228,7 @@ impl<'a, 'f> Gen<'a, 'f> {
             regions,
             room: 0,
             shared: Vec::new(),
+            locks: locks::Locks::default(),
             rare: rare::Rare::default(),
             entered: FxHashSet::default(),
             sites,
@@ -233,6 +239,7 @@ impl<'a, 'f> Gen<'a, 'f> {
         made.locals = made.given(offset_of!(Context, locals));
         made.frame = made.given(offset_of!(Context, frame));
         made.frame_length = made.given(offset_of!(Context, frame_length));
+        made.start_locks();
         made
     }
 
@@ -454,6 +461,7 @@ impl<'a, 'f> Gen<'a, 'f> {
 
     /// Ends the block with a parser error.
     fn reject(&mut self, error: u32) {
+        self.leave_blocks(0);
         self.set_number(self.error, u64::from(error));
         let reject = self.frame_of().reject;
         self.jump(reject);

@@ -42,7 +42,7 @@ pub(crate) struct Context {
     /// fields lie of a header that was never extracted, and what is read past the end of
     /// an array.
     pub(crate) zeros: *const u8,
-    /// The memory of all register arrays.
+    /// The memory of all register arrays and locks.
     pub(crate) registers: *mut u8,
     /// For each counter array its first element.
     pub(crate) counters: *const *mut Count,
@@ -86,6 +86,8 @@ pub(crate) struct Context {
     pub(crate) recirculate_list: u64,
     /// For the functions that generated code calls.
     pub(crate) machine: *mut Machine,
+    /// The cell of a lock that nobody else has, in place of one that there is not.
+    pub(crate) own_lock: u64,
 }
 
 impl Context {
@@ -126,6 +128,7 @@ impl Context {
             egress_list: 0,
             resubmit_list: 0,
             recirculate_list: 0,
+            own_lock: 0,
         }
     }
 }

@@ -38,10 +38,7 @@ impl Native {
             .extend(self.lookups.iter().map(|lookup| lookup.view()));
         self.announces = self.views.iter().any(|view| view.large != 0);
         let state = &mut self.machine.state;
-        self.context.registers = match state.registers().first() {
-            Some(_) => state.register_at(stateplane_ir::RegisterId(0)).memory().0,
-            None => std::ptr::null_mut(),
-        };
+        self.context.registers = state.memory().map_or(std::ptr::null_mut(), |it| it.0);
         self.counters.clear();
         for id in 0..state.counters().len() {
             let counter = state.counter_at(stateplane_ir::CounterId(id as u32));
@@ -67,9 +64,6 @@ impl Native {
         // except the output, which it asks for anew when it may have moved.
         let how = unsafe { function(context) };
         self.gave_up = how == ended::GIVEN_UP;
-        if self.shared.plan.guarded {
-            self.machine.state.leave_all_atomic();
-        }
         how
     }
 

@@ -136,11 +136,11 @@ impl Compiled {
     fn with(mut program: Program, guarded: bool, verify: bool) -> Result<Compiled, LoadError> {
         stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
         stateplane_ir::passes::optimise(&mut program);
-        if guarded {
+        let locks = guarded.then(|| {
             guard(&mut program, Whole::Words);
-        }
-        let mut plan = Plan::new(program)?;
-        plan.guarded = guarded;
+            stateplane_cells::locks(&program)
+        });
+        let plan = Plan::new(program, locks)?;
         let code = codegen::compile(&plan, verify).map_err(LoadError::Code)?;
         Ok(Compiled(Arc::new(Shared { code, plan })))
     }
@@ -151,14 +151,17 @@ impl Compiled {
     ///
     /// [`LoadError::State`].
     pub fn engine(&self, options: Options) -> Result<Native, LoadError> {
-        let state = TargetState::new(&self.0.plan.program, options.seed)?;
-        Ok(self.with_state(state))
+        let Plan { program, locks, .. } = &self.0.plan;
+        let state = match locks {
+            Some(locks) => TargetState::guarded(program, locks.plan.clone(), options.seed),
+            None => TargetState::new(program, options.seed),
+        };
+        Ok(self.with_state(state?))
     }
 
-    fn with_state(&self, mut state: TargetState) -> Native {
+    fn with_state(&self, state: TargetState) -> Native {
         let Shared { code, plan } = &*self.0;
-        if !state.registers().is_empty() {
-            let (memory, bytes) = state.register_at(stateplane_ir::RegisterId(0)).memory();
+        if let Some((memory, bytes)) = state.memory() {
             table::memory::prefer_huge_pages(memory, bytes);
         }
         let tables = plan.program.tables.iter().zip(state.tables());

@@ -8,10 +8,11 @@ pub(crate) use calls::{Binding, Calls, fixed_place};
 pub(crate) use writes::params;
 
 use rustc_hash::FxHashMap;
-use stateplane_ir::{Op, Program, Stmt, StructId, Type};
+use stateplane_cells::LockPlan;
+use stateplane_ir::{MeterId, Op, Program, RegisterId, Stmt, StructId, Type};
 use stateplane_runtime::bits::word_count;
 use stateplane_runtime::layout::{LeafKind, scalar_bits};
-use stateplane_runtime::register::Placement;
+use stateplane_runtime::register::{LockPlacement, Placement};
 use stateplane_runtime::{Register, StateError, Storage};
 use std::ops::Range;
 
@@ -87,23 +88,35 @@ pub(crate) struct Plan {
     /// also of one that no state extracts, and of the largest element of a register: what
     /// is not there is read from as many zeros.
     pub(crate) largest: usize,
-    /// True if fellows of the engine run at the same time.
-    pub(crate) guarded: bool,
+    /// Locks of atomic blocks, if fellows of the engine run at the same time.
+    pub(crate) locks: Option<Locks>,
+}
+
+/// Locks of atomic blocks.
+#[derive(Debug)]
+pub(crate) struct Locks {
+    pub(crate) plan: LockPlan,
+    /// By domain.
+    pub(crate) placements: Vec<LockPlacement>,
 }
 
 impl Plan {
     /// Plans a verified program.
-    pub(crate) fn new(program: Program) -> Result<Plan, StateError> {
+    pub(crate) fn new(program: Program, locks: Option<LockPlan>) -> Result<Plan, StateError> {
         let storage = Storage::new(&program)?;
         let calls = Calls::new(&program);
-        let registers = Register::placements(&program)?;
+        let placements = Register::placements(&program, locks.as_ref())?;
         let mut plan = Plan {
             slots: vec![None; storage.words],
             headers: Vec::new(),
             header_at: FxHashMap::default(),
             validities: Vec::new(),
             calls,
-            registers,
+            registers: placements.registers,
+            locks: locks.map(|plan| Locks {
+                plan,
+                placements: placements.locks,
+            }),
             unaligned: false,
             emits_bits: false,
             counts_transitions: program.parsers.iter().any(has_cycle),
@@ -112,7 +125,6 @@ impl Plan {
             emits_plainly: false,
             emits_often: false,
             largest: 0,
-            guarded: false,
             storage,
             program,
         };
@@ -132,6 +144,16 @@ impl Plan {
             plan.largest = plan.largest.max(placement.stride);
         }
         Ok(plan)
+    }
+
+    /// The lock domain of a register, if it has one.
+    pub(crate) fn lock_of_register(&self, register: RegisterId) -> Option<usize> {
+        self.locks.as_ref()?.plan.of_register(register)
+    }
+
+    /// The lock domain of a meter, if it has one.
+    pub(crate) fn lock_of_meter(&self, meter: MeterId) -> Option<usize> {
+        self.locks.as_ref()?.plan.of_meter(meter)
     }
 
     /// Words of the packet between blocks, with one for each header whose place in the

@@ -466,16 +466,12 @@ pub(crate) unsafe extern "C" fn in_value_set(
     u64::from(set.contains(words))
 }
 
-/// Enters an atomic block.
-pub(crate) unsafe extern "C" fn enter_atomic(context: *mut Context) {
+/// Takes a lock that a fellow has, whose cell is in the memory of registers.
+pub(crate) unsafe extern "C" fn wait_for_lock(context: *mut Context, cell: u64) {
     // SAFETY: see the module.
-    unsafe { machine(context) }.state.enter_atomic();
-}
-
-/// Leaves an atomic block.
-pub(crate) unsafe extern "C" fn leave_atomic(context: *mut Context) {
-    // SAFETY: see the module.
-    unsafe { machine(context) }.state.leave_atomic();
+    let (machine, memory) = unsafe { (machine(context), (*context).registers) };
+    let offset = (cell as usize).wrapping_sub(memory.addr());
+    machine.state.wait_for_lock(offset);
 }
 
 /// Counts a packet whose parser ended with an error.

@@ -11,20 +11,22 @@ use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, 
 const WORKERS: u64 = 4;
 const PACKETS: u64 = 20_000;
 
-/// `count` is what ingress does; there are the registers `plain`, `other` and `wide`, and
-/// the counter `packets`.
+/// `count` is what ingress does; there are the registers `plain`, `other` and `wide`, `one`, `two`
+/// and the longer `three`, and the counter `packets`.
 fn program(count: &str) -> Program {
     let text = format!(
         "#include <core.p4>\n#include <v1model.p4>\n\
          struct headers_t {{ }}\nstruct metadata_t {{ }}\n\
          register<bit<64>>(2) plain;\nregister<bit<64>>(2) other;\n\
          register<bit<128>>(2) wide;\n\
+         register<bit<64>>(8) one;\nregister<bit<64>>(8) two;\nregister<bit<64>>(16) three;\n\
          parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
                   inout standard_metadata_t s) {{ state start {{ transition accept; }} }}\n\
          control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
          control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
              counter(1, CounterType.packets) packets;\n\
-             bit<64> a; bit<64> b; bit<128> w;\n\
+             bit<64> a; bit<64> b; bit<64> c; bit<128> w; bit<32> at;\n\
+             action twice() {{ three.read(a, at); three.write(at, a + 1); return; }}\n\
              apply {{ packets.count(0); {count} s.egress_spec = 1; }}\n\
          }}\n\
          control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
@@ -37,20 +39,20 @@ fn program(count: &str) -> Program {
     program.expect("the program compiles")
 }
 
-/// Lets all workers pass their packets at once; gives the engines.
+/// Lets all workers pass their packets at once, each with ports of its own; gives the engines.
 fn hammer<E: Fellow + Send>(mut first: E) -> Vec<E> {
     let mut engines: Vec<E> = (1..WORKERS)
         .map(|seed| first.fellow(seed).expect("it has fellows"))
         .collect();
     engines.insert(0, first);
     std::thread::scope(|scope| {
-        for engine in &mut engines {
+        for (worker, engine) in engines.iter_mut().enumerate() {
             scope.spawn(move || {
                 let preserved = Preserved::default();
                 for packet in 0..PACKETS {
                     engine.ingress(&IngressInput {
                         frame: &[0; 60],
-                        port: (packet % 2) as u16,
+                        port: (packet % 2) as u16 + 2 * worker as u16,
                         instance_type: InstanceType::Normal,
                         preserved: &preserved,
                         now: packet,
@@ -67,8 +69,18 @@ fn read(engine: &impl Engine, register: &str, index: u64) -> Value {
     register.read(index).expect("the element exists")
 }
 
+/// Locks that engines found taken.
+fn waits<E: Engine>(engines: &[E]) -> u64 {
+    engines.iter().map(|it| it.state().lock_waits()).sum()
+}
+
 /// Checks `check` on both engines after they ran `count`.
 fn on_both(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64)) {
+    on_both_with_waits(count, |read, counted, _| check(read, counted));
+}
+
+/// Checks like [`on_both`], and with the number of locks that were found taken.
+fn on_both_with_waits(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64, u64)) {
     fn counted<E: Engine>(engines: &[E]) -> u64 {
         let counts = engines.iter().map(|engine| {
             let counter = engine.state().counter("packets").expect("it exists");
@@ -80,12 +92,14 @@ fn on_both(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64)) {
     check(
         &|register, index| read(&interp[3], register, index),
         counted(&interp),
+        waits(&interp),
     );
     let native = Compiled::guarded(program(count)).expect("it loads");
     let native = hammer(native.engine(Default::default()).expect("it loads"));
     check(
         &|register, index| read(&native[3], register, index),
         counted(&native),
+        waits(&native),
     );
 }
 
@@ -101,7 +115,7 @@ fn workers_that_hammer_one_register_in_an_atomic_block_lose_no_count() {
 #[test]
 fn a_block_that_is_left_early_is_left() {
     let count = "@atomic { plain.read(a, 0); plain.write(0, a + 1); \
-                 if (s.ingress_port == 1) { mark_to_drop(s); exit; } \
+                 if (s.ingress_port[0:0] == 1) { mark_to_drop(s); exit; } \
                  other.read(b, 0); other.write(0, b + 1); }";
     on_both(count, |read, _| {
         assert_eq!(read("plain", 0), Value::from(WORKERS * PACKETS));
@@ -124,7 +138,7 @@ fn a_block_in_which_a_packet_is_given_up_is_left() {
 #[test]
 fn a_wide_element_never_tears() {
     // Both halves are always equal; a torn read would show in `other`.
-    let count = "if (s.ingress_port == 0) { \
+    let count = "if (s.ingress_port[0:0] == 0) { \
                      wide.write(0, (bit<64>)s.ingress_global_timestamp ++ \
                                    (bit<64>)s.ingress_global_timestamp); \
                  } else { \
@@ -133,5 +147,225 @@ fn a_wide_element_never_tears() {
                  }";
     on_both(count, |read, _| {
         assert_eq!(read("other", 0), Value::from(0u64), "a read was torn");
+    });
+}
+
+/// The element that a packet uses: of four, each for all workers.
+const SHARED: &str = "at = (bit<32>)s.ingress_global_timestamp[1:0];";
+
+/// Sum of a register's first eight elements.
+fn sum(read: &dyn Fn(&str, u64) -> Value, register: &str) -> u64 {
+    let number = |value: Value| match value {
+        Value::Bits(bits) => u64::try_from(bits).expect("64 bits"),
+        Value::Struct(_) => unreachable!("the registers hold numbers"),
+    };
+    (0..8).map(|at| number(read(register, at))).sum()
+}
+
+#[test]
+fn locks_of_elements_lose_no_count() {
+    let count = format!("{SHARED} @atomic {{ one.read(a, at); one.write(at, a + 1); }}");
+    on_both(&count, |read, _| {
+        for at in 0..4 {
+            assert_eq!(read("one", at), Value::from(WORKERS * PACKETS / 4));
+        }
+    });
+}
+
+#[test]
+fn two_registers_at_one_key_are_equal_in_every_block() {
+    let count = format!(
+        "{SHARED} @atomic {{ one.read(a, at); two.read(b, at); \
+         if (a != b) {{ other.write(0, 1); }} \
+         one.write(at, a + 1); two.write(at, b + 1); }}"
+    );
+    on_both(&count, |read, _| {
+        assert_eq!(
+            read("other", 0),
+            Value::from(0u64),
+            "a block saw half of another"
+        );
+        for register in ["one", "two"] {
+            assert_eq!(sum(read, register), WORKERS * PACKETS, "{register}");
+        }
+    });
+}
+
+#[test]
+fn registers_with_locks_of_their_own_are_equal_in_every_block() {
+    // `three` is longer, so that its lock is another one.
+    let count = format!(
+        "{SHARED} @atomic {{ one.read(a, at); three.read(b, at); \
+         if (a != b) {{ other.write(0, 1); }} \
+         one.write(at, a + 1); three.write(at, b + 1); }}"
+    );
+    on_both(&count, |read, _| {
+        assert_eq!(
+            read("other", 0),
+            Value::from(0u64),
+            "a block saw half of another"
+        );
+        for register in ["one", "three"] {
+            assert_eq!(sum(read, register), WORKERS * PACKETS, "{register}");
+        }
+    });
+}
+
+#[test]
+fn a_sum_over_two_elements_of_one_register_stays() {
+    let count = "at = (bit<32>)s.ingress_global_timestamp[2:0]; \
+         @atomic { one.read(a, at); one.write(at, a + 1); one.read(b, at ^ 1); one.write(at ^ 1, b - 1); \
+                   one.read(a, 0); one.read(b, 1); if (a + b != 0) { other.write(0, 1); } }";
+    on_both(count, |read, _| {
+        assert_eq!(
+            read("other", 0),
+            Value::from(0u64),
+            "a block saw half of another"
+        );
+    });
+}
+
+#[test]
+fn blocks_that_use_registers_in_opposite_orders_end() {
+    let count = format!(
+        "{SHARED} if (s.ingress_port[0:0] == 0) {{ \
+             @atomic {{ one.read(a, at); three.read(b, at + 1); \
+                        one.write(at, a + 1); three.write(at + 1, b + 1); }} \
+         }} else {{ \
+             @atomic {{ three.read(b, at + 1); one.read(a, at); \
+                        three.write(at + 1, b + 1); one.write(at, a + 1); }} \
+         }}"
+    );
+    on_both(&count, |read, _| {
+        for register in ["one", "three"] {
+            assert_eq!(sum(read, register), WORKERS * PACKETS, "{register}");
+        }
+    });
+}
+
+#[test]
+fn an_index_that_was_read_locks_its_element() {
+    let count = format!(
+        "{SHARED} @atomic {{ two.read(a, at); two.write(at, (a + 1) & 3); \
+                             three.read(b, (bit<32>)a); three.write((bit<32>)a, b + 1); }}"
+    );
+    on_both(&count, |read, _| {
+        assert_eq!(sum(read, "three"), WORKERS * PACKETS);
+    });
+}
+
+#[test]
+fn workers_with_keys_of_their_own_never_wait() {
+    let count = "at = (bit<32>)s.ingress_port; \
+         @atomic { one.read(a, at); two.read(b, at); one.write(at, a + 1); two.write(at, b + 1); \
+                   three.read(c, at); three.write(at, c + 1); }";
+    on_both_with_waits(count, |read, _, waits| {
+        assert_eq!(waits, 0);
+        for register in ["one", "two", "three"] {
+            assert_eq!(sum(read, register), WORKERS * PACKETS, "{register}");
+        }
+    });
+}
+
+#[test]
+fn an_index_past_the_end_locks_nothing() {
+    let count = "at = (bit<32>)s.ingress_global_timestamp[0:0] + 7; \
+         @atomic { one.read(a, at); one.write(at, a + 1); two.read(b, at); two.write(at, b + 1); \
+                   if (a != b) { other.write(0, 1); } }";
+    on_both(count, |read, _| {
+        assert_eq!(read("other", 0), Value::from(0u64));
+        assert_eq!(read("one", 7), Value::from(WORKERS * PACKETS / 2));
+        assert_eq!(sum(read, "two"), WORKERS * PACKETS / 2);
+    });
+}
+
+#[test]
+fn an_index_past_the_end_of_one_register_locks_the_other() {
+    // Both registers have one lock, which the first use takes though it is past the end of its own.
+    let count = "at = (bit<32>)s.ingress_global_timestamp[0:0] + 8; c = 0; \
+         @atomic { if (s.ingress_port[0:0] == 1) { three.read(c, 0); } one.read(a, at); \
+                   three.read(b, 1); three.write(1, b + 1); \
+                   three.read(b, 2); three.write(2, b + 1); one.write(at, a + c); }";
+    on_both(count, |read, _| {
+        assert_eq!(sum(read, "three"), 2 * WORKERS * PACKETS);
+    });
+}
+
+#[test]
+fn blocks_left_on_any_way_release_their_locks() {
+    let ways = [
+        ("exit;", 0),
+        ("return;", 0),
+        ("twice(); exit;", 1),
+        (
+            "@atomic { two.read(b, at); two.write(at, b + 1); exit; }",
+            0,
+        ),
+    ];
+    for (way, more) in ways {
+        let count = format!(
+            "{SHARED} s.egress_spec = 1; \
+             @atomic {{ one.read(a, at); one.write(at, a + 1); \
+                        if (s.ingress_port[0:0] == 1) {{ {way} }} \
+                        three.read(b, at); three.write(at, b + 1); }}"
+        );
+        on_both(&count, |read, _| {
+            let all = WORKERS * PACKETS;
+            assert_eq!(sum(read, "one"), all, "{way}");
+            assert_eq!(sum(read, "three"), all / 2 + more * all / 2, "{way}");
+        });
+    }
+}
+
+#[test]
+fn blocks_in_loops_release_their_locks_in_each_round() {
+    for way in ["break;", "continue;", ""] {
+        let count = format!(
+            "for (bit<8> n = 0; n < 3; n = n + 1) {{ at = (bit<32>)n; \
+                 @atomic {{ one.read(a, at); one.write(at, a + 1); \
+                            if (s.ingress_port[0:0] == 1) {{ {way} }} \
+                            three.read(b, at); three.write(at, b + 1); }} }}"
+        );
+        on_both(&count, |read, _| {
+            let all = WORKERS * PACKETS;
+            let (one, three) = match way {
+                "break;" => (all / 2 * 4, all / 2 * 3),
+                "continue;" => (all * 3, all / 2 * 3),
+                _ => (all * 3, all * 3),
+            };
+            assert_eq!(
+                (sum(read, "one"), sum(read, "three")),
+                (one, three),
+                "{way}"
+            );
+        });
+    }
+}
+
+#[test]
+fn the_end_of_an_inner_block_releases_nothing() {
+    let count = format!(
+        "{SHARED} @atomic {{ one.read(a, at); @atomic {{ two.read(b, at); two.write(at, b + 1); }} \
+                             twice(); one.read(a, at); one.write(at, a + 1); \
+                             if (a != b) {{ other.write(0, 1); }} }}"
+    );
+    on_both(&count, |read, _| {
+        assert_eq!(read("other", 0), Value::from(0u64));
+        for register in ["one", "two", "three"] {
+            assert_eq!(sum(read, register), WORKERS * PACKETS, "{register}");
+        }
+    });
+}
+
+#[test]
+fn a_loop_in_a_block_holds_what_it_took() {
+    let count = format!(
+        "{SHARED} @atomic {{ for (bit<8> n = 0; n < 3; n = n + 1) {{ \
+                 one.read(a, at); two.read(b, at); if (a != b) {{ other.write(0, 1); }} \
+                 one.write(at, a + 1); two.write(at, b + 1); }} }}"
+    );
+    on_both(&count, |read, _| {
+        assert_eq!(read("other", 0), Value::from(0u64));
+        assert_eq!(sum(read, "one"), 3 * WORKERS * PACKETS);
     });
 }

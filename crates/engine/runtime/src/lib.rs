@@ -12,6 +12,7 @@ pub mod error;
 pub mod hash;
 mod indirect;
 pub mod layout;
+mod locks;
 pub mod meter;
 mod names;
 pub mod parser;

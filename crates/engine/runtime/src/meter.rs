@@ -172,7 +172,7 @@ impl Meter {
 
     /// Number of elements; 0 of a direct meter.
     pub fn size(&self) -> u64 {
-        self.cells.get().len() as u64
+        self.cells.len() as u64
     }
 
     /// Units that a packet of `bytes` bytes counts.
@@ -185,20 +185,29 @@ impl Meter {
         let amount = self.amount(bytes);
         usize::try_from(index)
             .ok()
-            .and_then(|index| self.cells.get_mut().get_mut(index))
+            .and_then(|index| self.cells.get_mut(index))
             .map_or(Color::Green, |cell| cell.execute(amount, bytes, now))
     }
 
-    fn position(&self, index: u64) -> Result<usize, StateError> {
-        if index < self.size() {
-            return Ok(index as usize);
-        }
-        Err(StateError::Index {
+    fn out_of_range(&self, index: u64) -> StateError {
+        StateError::Index {
             kind: Kind::Meter,
             name: self.name.clone(),
             index,
             size: self.size(),
-        })
+        }
+    }
+
+    fn cell(&self, index: u64) -> Result<&MeterCell, StateError> {
+        let at = usize::try_from(index).ok();
+        at.and_then(|at| self.cells.get(at))
+            .ok_or_else(|| self.out_of_range(index))
+    }
+
+    fn cell_mut(&mut self, index: u64) -> Result<&mut MeterCell, StateError> {
+        let past = self.out_of_range(index);
+        let at = usize::try_from(index).ok();
+        at.and_then(|at| self.cells.get_mut(at)).ok_or(past)
     }
 
     /// Configuration of an element.
@@ -207,7 +216,7 @@ impl Meter {
     ///
     /// [`StateError::Index`] past the end.
     pub fn read(&self, index: u64) -> Result<Option<MeterConfig>, StateError> {
-        Ok(self.cells.get()[self.position(index)?].config())
+        Ok(self.cell(index)?.config())
     }
 
     /// Counts of each color at an element: green, yellow, red.
@@ -216,7 +225,7 @@ impl Meter {
     ///
     /// [`StateError::Index`] past the end.
     pub fn counts(&self, index: u64) -> Result<[Count; 3], StateError> {
-        Ok(self.cells.get()[self.position(index)?].counts())
+        Ok(self.cell(index)?.counts())
     }
 
     /// Sets what got each color from an element.
@@ -225,8 +234,7 @@ impl Meter {
     ///
     /// [`StateError::Index`] past the end.
     pub fn set_counts(&mut self, index: u64, counts: [Count; 3]) -> Result<(), StateError> {
-        let position = self.position(index)?;
-        self.cells.get_mut()[position].set_counts(counts);
+        self.cell_mut(index)?.set_counts(counts);
         Ok(())
     }
 
@@ -246,8 +254,7 @@ impl Meter {
         if let Some(config) = &config {
             check_config(&self.name, config)?;
         }
-        let position = self.position(index)?;
-        self.cells.get_mut()[position].configure(config, now);
+        self.cell_mut(index)?.configure(config, now);
         Ok(())
     }
 }

@@ -5,12 +5,13 @@ mod placement;
 #[cfg(test)]
 mod tests;
 
-pub use placement::{Cell, Placement};
+pub(crate) use memory::Memory;
+pub use placement::{Cell, LockPlacement, Placement, Placements};
 
 use crate::bits;
 use crate::error::{Kind, StateError};
 use crate::value::{Shape, Value};
-use memory::Memory;
+use stateplane_cells::LockPlan;
 use stateplane_ir::{Annotation, DRAWN_AT_START, Program};
 use std::sync::Arc;
 
@@ -51,12 +52,15 @@ impl PartialEq for Register {
 impl Eq for Register {}
 
 impl Register {
-    /// The registers of a program, in one memory.
-    pub(crate) fn all(program: &Program) -> Result<Vec<Register>, StateError> {
-        let (placements, bytes) = placement::place(program)?;
-        let memory = Arc::new(Memory::new(bytes));
-        let registers = program.registers.iter().zip(placements);
-        Ok(registers
+    /// The registers of a program, in one memory with the locks of a plan, which it gives too.
+    pub(crate) fn all(
+        program: &Program,
+        plan: Option<&LockPlan>,
+    ) -> Result<(Vec<Register>, Vec<LockPlacement>, Arc<Memory>), StateError> {
+        let placements = placement::place(program, plan)?;
+        let memory = Arc::new(Memory::new(placements.bytes));
+        let registers = program.registers.iter().zip(placements.registers);
+        let registers = registers
             .filter_map(|(def, placement)| {
                 let shape = Shape::of(program, def.element)?;
                 Some(Register {
@@ -69,16 +73,21 @@ impl Register {
                     memory: memory.clone(),
                 })
             })
-            .collect())
+            .collect();
+        Ok((registers, placements.locks, memory))
     }
 
-    /// Placements of the elements of a program's registers, equal for all states of the program.
+    /// Placements of the elements of a program's registers and of the locks of a plan, equal for
+    /// all states of the program with that plan.
     ///
     /// # Errors
     ///
     /// [`StateError::Unsupported`] and [`StateError::TooLarge`].
-    pub fn placements(program: &Program) -> Result<Vec<Placement>, StateError> {
-        Ok(placement::place(program)?.0)
+    pub fn placements(
+        program: &Program,
+        plan: Option<&LockPlan>,
+    ) -> Result<Placements, StateError> {
+        placement::place(program, plan)
     }
 
     /// Full control-plane name.
@@ -141,7 +150,7 @@ impl Register {
     /// The memory of all registers of its program, and the bytes that it has, for a data
     /// plane that reads and writes on its own: where [`Placement`] says, and so that bits
     /// above a scalar's width stay zero.
-    pub fn memory(&mut self) -> (*mut u8, usize) {
+    pub fn memory(&self) -> (*mut u8, usize) {
         (self.memory.pointer(), self.memory.bytes())
     }
 

@@ -3,14 +3,15 @@
 use crate::counter::Counter;
 use crate::error::{Kind, StateError};
 use crate::hash::{self, CustomCrc, Random};
+use crate::locks::Locks;
 use crate::meter::Meter;
 use crate::names;
 use crate::profile::Profile;
 use crate::register::Register;
-use crate::shared::Gate;
 use crate::table::{IdleEntry, Table};
 use crate::value::Value;
 use crate::value_set::ValueSet;
+use stateplane_cells::LockPlan;
 use stateplane_ir::{
     ActionProfileId, CounterId, HashAlgorithm, MeterId, Program, RegisterId, TableId, ValueSetId,
 };
@@ -123,7 +124,7 @@ pub struct TargetState {
     pub custom_crc: CustomCrc,
     /// Source of `random()` and of the hash algorithm `random`.
     pub random: Random,
-    gate: Gate,
+    locks: Locks,
 }
 
 impl Default for TargetState {
@@ -142,7 +143,7 @@ impl Default for TargetState {
             idle: Outbox::default(),
             custom_crc: CustomCrc::default(),
             random: Random::new(0),
-            gate: Gate::default(),
+            locks: Locks::default(),
         }
     }
 }
@@ -157,13 +158,37 @@ impl TargetState {
     /// [`StateError::TooLarge`] and [`StateError::Unsupported`] for what this target
     /// cannot hold; those of [`Table::insert`] for wrong entries of the source.
     pub fn new(program: &Program, seed: u64) -> Result<TargetState, StateError> {
+        TargetState::with(program, None, seed)
+    }
+
+    /// Makes the state of a program like [`TargetState::new`], for an engine that gets fellows: its
+    /// atomic blocks take the locks of `plan`, which was made for the program.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TargetState::new`].
+    pub fn guarded(
+        program: &Program,
+        plan: LockPlan,
+        seed: u64,
+    ) -> Result<TargetState, StateError> {
+        TargetState::with(program, Some(plan), seed)
+    }
+
+    fn with(
+        program: &Program,
+        plan: Option<LockPlan>,
+        seed: u64,
+    ) -> Result<TargetState, StateError> {
+        let (registers, placements, memory) = Register::all(program, plan.as_ref())?;
         Ok(TargetState {
+            locks: plan.map_or_else(Locks::default, |plan| Locks::new(plan, placements, memory)),
             tables: program
                 .tables
                 .iter()
                 .map(|table| Table::new(program, table))
                 .collect::<Result<_, _>>()?,
-            registers: Register::all(program)?,
+            registers,
             counters: program
                 .counters
                 .iter()
@@ -220,7 +245,7 @@ impl TargetState {
             },
             custom_crc: self.custom_crc,
             random: Random::new(seed),
-            gate: self.gate.share(),
+            locks: self.locks.share(),
             ..TargetState::default()
         };
         Ok(fellow)
@@ -236,20 +261,46 @@ impl TargetState {
         }
     }
 
-    /// Enters an atomic block: no fellow is in one until this engine has
-    /// [left](Self::leave_atomic) it.
+    /// Enters an atomic block.
     pub fn enter_atomic(&mut self) {
-        self.gate.enter();
+        self.locks.enter();
     }
 
-    /// Leaves the innermost atomic block.
+    /// Leaves the innermost atomic block; behind the outermost no lock is held.
     pub fn leave_atomic(&mut self) {
-        self.gate.leave();
+        self.locks.leave();
     }
 
-    /// Leaves all atomic blocks, as at the end of a run of the program.
-    pub fn leave_all_atomic(&mut self) {
-        self.gate.leave_all();
+    /// Makes sure, within an atomic block, that no fellow uses the element `index` of a register
+    /// before the block ends.
+    pub fn lock_register(&mut self, register: RegisterId, index: u64) {
+        let domain = self.locks.plan().and_then(|it| it.of_register(register));
+        self.locks.lock(domain, index);
+    }
+
+    /// Makes sure of the same for an element of a meter.
+    pub fn lock_meter(&mut self, meter: MeterId, index: u64) {
+        let domain = self.locks.plan().and_then(|it| it.of_meter(meter));
+        self.locks.lock(domain, index);
+    }
+
+    /// Takes the lock at `offset` in the memory of registers, which a fellow has, for a data plane
+    /// that takes and releases locks on its own ([`LockPlacement`](crate::register::LockPlacement)).
+    pub fn wait_for_lock(&mut self, offset: usize) {
+        self.locks.wait(offset);
+    }
+
+    /// Locks of atomic blocks that a fellow held when this engine came to them.
+    pub fn lock_waits(&self) -> u64 {
+        self.locks.waits()
+    }
+
+    /// The memory of all registers and locks, and the bytes that it has, for a data plane that
+    /// reads and writes on its own: where the [placements](crate::register::Placements) say.
+    pub fn memory(&self) -> Option<(*mut u8, usize)> {
+        let memory = self.registers.first().map(Register::memory);
+        let locks = || Some((self.locks.memory()?.pointer(), self.locks.memory()?.bytes()));
+        memory.or_else(locks)
     }
 
     /// All tables.

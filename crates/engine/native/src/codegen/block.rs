@@ -483,6 +483,7 @@ impl Gen<'_, '_> {
             after: accepted,
             exit: accepted,
             reject: rejected,
+            depth: 0,
         });
         let ends = if apart {
             self.ways()
@@ -535,6 +536,7 @@ impl Gen<'_, '_> {
             after,
             exit: after,
             reject: after,
+            depth: 0,
         });
         self.within_control(id, |g| g.stmts(&control.body));
         self.frames.pop();

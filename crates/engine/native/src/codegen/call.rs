@@ -11,6 +11,8 @@ use stateplane_ir::{Arg, Callee, Direction, Param, Place, VarId};
 pub(super) struct Shared {
     callee: Callee,
     in_parser: bool,
+    /// True if an atomic block is around the call.
+    in_block: bool,
     entry: Block,
     /// Number of the call.
     caller: Variable,
@@ -142,13 +144,19 @@ impl Gen<'_, '_> {
         }
         let around = self.frame_of();
         let after = self.block();
+        let depth = self.locks.depth;
         let inner = if out.is_empty() {
-            Frame { after, ..around }
+            Frame {
+                after,
+                depth,
+                ..around
+            }
         } else {
             Frame {
                 after,
                 exit: self.block(),
                 reject: self.block(),
+                depth,
             }
         };
         if self.inlines(callee) {
@@ -191,17 +199,17 @@ impl Gen<'_, '_> {
 
     /// Jumps to a callable that is made once.
     fn call_shared(&mut self, callee: Callee, ends: Frame) {
-        let in_parser = self.in_parser;
-        let known = self
-            .shared
-            .iter()
-            .position(|shared| shared.callee == callee && shared.in_parser == in_parser);
+        let (in_parser, in_block) = (self.in_parser, self.locks.depth > 0);
+        let known = self.shared.iter().position(|shared| {
+            shared.callee == callee && shared.in_parser == in_parser && shared.in_block == in_block
+        });
         let index = known.unwrap_or_else(|| {
             let entry = self.block();
             let caller = self.b.declare_var(cranelift_codegen::ir::types::I32);
             self.shared.push(Shared {
                 callee,
                 in_parser,
+                in_block,
                 entry,
                 caller,
                 callers: Vec::new(),
@@ -228,10 +236,12 @@ impl Gen<'_, '_> {
         while made < self.shared.len() {
             let (callee, entry) = (self.shared[made].callee, self.shared[made].entry);
             self.in_parser = self.shared[made].in_parser;
+            self.locks.depth = u32::from(self.shared[made].in_block);
             let ends = Frame {
                 after: self.block(),
                 exit: self.block(),
                 reject: self.block(),
+                depth: self.locks.depth,
             };
             self.shared[made].ends = Some(ends);
             self.enter(entry);

@@ -1,5 +1,6 @@
 //! Operations of the core library and of v1model.
 
+use super::locks::Index;
 use super::place::{Spot, constant};
 use super::stmt::Element;
 use super::value::Scalar;
@@ -9,7 +10,7 @@ use crate::plan::REGISTER_BITS;
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type as Clif, Value, types};
-use stateplane_ir::{CloneKind, CounterId, Expr, Op, Place, RegisterId, Type};
+use stateplane_ir::{CloneKind, CounterId, Expr, MeterId, Op, Place, RegisterId, Type};
 use stateplane_runtime::bits::word_count;
 use stateplane_runtime::layout::scalar_bits;
 use stateplane_runtime::register::Cell;
@@ -49,6 +50,7 @@ impl Gen<'_, '_> {
                 let [fine, failed] = [(); 2].map(|()| self.block());
                 self.branch(holds, fine, failed);
                 if self.go_on(failed) {
+                    self.leave_blocks(0);
                     self.b.def_var(self.error, error);
                     let reject = self.frame_of().reject;
                     self.jump(reject);
@@ -74,6 +76,7 @@ impl Gen<'_, '_> {
                 result,
             } => {
                 let index = self.index(index);
+                self.lock_meter(*meter, index);
                 let number = self.number(u64::from(meter.0));
                 let context = self.context;
                 let color = self.call_for(run::meter as *const u8, &[context, number, index]);
@@ -289,22 +292,42 @@ impl Gen<'_, '_> {
         let size = self.program().registers[register.index()].size;
         let placement = &self.plan.registers[register.index()];
         let (base, stride) = (placement.base as i64, placement.stride as u64);
+        let domain = self.plan.lock_of_register(register);
         let memory = self.given(offset_of!(Context, registers));
         let array = self.b.ins().iadd_imm_s(memory, base);
         if let Some(index) = constant(index) {
-            let index = u64::try_from(index).ok().filter(|index| *index < size)?;
+            let index = u64::try_from(index).ok().filter(|index| *index < size);
+            if let Some(domain) = domain {
+                let at = index.map_or(Index::Missing, |index| Index::At(self.number(index)));
+                self.lock(domain, at);
+            }
+            let index = index?;
             let element = self.b.ins().iadd_imm_s(array, (index * stride) as i64);
             return Some((element, None));
         }
         let index = self.index(index);
         if size == 0 {
+            if let Some(domain) = domain {
+                self.lock(domain, Index::Missing);
+            }
             return None;
         }
         let size = self.number(size);
         let exists = self.b.ins().icmp(IntCC::UnsignedLessThan, index, size);
+        if let Some(domain) = domain {
+            self.lock(domain, Index::If(exists, index));
+        }
         let stride = self.number(stride);
         let offset = self.b.ins().imul(index, stride);
         Some((self.b.ins().iadd(array, offset), Some(exists)))
+    }
+
+    fn lock_meter(&mut self, meter: MeterId, index: Value) {
+        if let Some(domain) = self.plan.lock_of_meter(meter) {
+            let size = self.number(self.program().meters[meter.index()].size);
+            let exists = self.b.ins().icmp(IntCC::UnsignedLessThan, index, size);
+            self.lock(domain, Index::If(exists, index));
+        }
     }
 
     fn register_read(&mut self, register: RegisterId, index: &Expr, result: &Place) {

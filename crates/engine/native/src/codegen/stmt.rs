@@ -1,8 +1,8 @@
 //! Statements.
 
-use super::Gen;
 use super::place::constant;
 use super::scalar::is_narrow;
+use super::{Frame, Gen};
 use crate::context::ended;
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -24,22 +24,6 @@ impl Gen<'_, '_> {
                 g.free_scratch();
                 g.stmt(stmt);
             });
-        }
-    }
-
-    /// Statements between which no fellow's atomic blocks come.
-    fn atomic(&mut self, stmts: &[Stmt]) {
-        if !self.plan.guarded {
-            return self.stmts(stmts);
-        }
-        let context = self.context;
-        if self.live {
-            self.call_engine(run::enter_atomic as *const u8, &[context], false);
-        }
-        self.stmts(stmts);
-        // A block that is left early is left at the end of the run.
-        if self.live {
-            self.call_engine(run::leave_atomic as *const u8, &[context], false);
         }
     }
 
@@ -77,26 +61,30 @@ impl Gen<'_, '_> {
             Stmt::PushFront(place, count) => self.shift_stack(place, i64::from(*count)),
             Stmt::PopFront(place, count) => self.shift_stack(place, -i64::from(*count)),
             Stmt::Block(stmts) => self.stmts(stmts),
-            Stmt::Atomic(stmts) => self.atomic(stmts),
+            Stmt::Atomic(stmts) => self.atomic(|g| g.stmts(stmts)),
             Stmt::Loop { body, update } => self.closed(|g| g.rounds(body, update)),
             Stmt::Unlikely => self.unlikely(),
             Stmt::At(_) => {}
             Stmt::Break => {
-                if let Some((end, _)) = self.loops.last() {
-                    self.jump(*end);
+                if let Some((end, _, depth)) = self.loops.last().copied() {
+                    self.leave_blocks(depth);
+                    self.jump(end);
                 }
             }
             Stmt::Continue => {
-                if let Some((_, next)) = self.loops.last() {
-                    self.jump(*next);
+                if let Some((_, next, depth)) = self.loops.last().copied() {
+                    self.leave_blocks(depth);
+                    self.jump(next);
                 }
             }
             Stmt::Return => {
-                let after = self.frame_of().after;
+                let Frame { after, depth, .. } = self.frame_of();
+                self.leave_blocks(depth);
                 self.jump(after);
             }
             Stmt::Exit => {
                 let exit = self.frame_of().exit;
+                self.leave_blocks(0);
                 self.jump(exit);
             }
         }
@@ -218,11 +206,12 @@ impl Gen<'_, '_> {
         self.b.set_cold_block(beyond);
         self.branch(left, round, beyond);
         self.enter(beyond);
+        self.leave_blocks(0);
         self.end(ended::GIVEN_UP);
         self.enter(round);
         let fewer = self.b.ins().iadd_imm_s(left, -1);
         self.b.def_var(self.rounds, fewer);
-        self.loops.push((after, next));
+        self.loops.push((after, next, self.locks.depth));
         self.stmts(body);
         self.loops.pop();
         self.jump(next);

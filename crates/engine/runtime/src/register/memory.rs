@@ -13,7 +13,7 @@ const HUGE: usize = 2 << 20;
 /// Bytes that are zero at first. Cells up to 8 bytes are read and written at once, also
 /// where several threads do so; larger ones in parts of 8.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     words: Box<[AtomicU64]>,
     /// Bytes before the first that is used.
     start: usize,
@@ -36,15 +36,22 @@ impl Memory {
     }
 
     /// The first byte.
-    pub(super) fn pointer(&self) -> *mut u8 {
+    pub(crate) fn pointer(&self) -> *mut u8 {
         // SAFETY: the start is within the words, and atomics may be written through
         // shared pointers.
         unsafe { self.words.as_ptr().cast::<u8>().add(self.start).cast_mut() }
     }
 
     /// Size in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The lock cell at `offset`.
+    pub(crate) fn flag(&self, offset: usize) -> &AtomicU8 {
+        // SAFETY: the cell is within the memory, lives as long as it, and is never reached as one
+        // of another size.
+        unsafe { AtomicU8::from_ptr(self.cell(offset, 1)) }
     }
 
     fn cell(&self, offset: usize, bytes: u8) -> *mut u8 {

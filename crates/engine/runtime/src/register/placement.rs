@@ -2,11 +2,13 @@
 //!
 //! Arrays of one length lie interleaved: their first elements beside each other, then
 //! their second ones, and so on. A program that keeps the fields of a flow in several
-//! arrays and reads them all with one index finds them in one or two lines of the cache.
+//! arrays and reads them all with one index finds them in one or two lines of the cache. The lock
+//! of such elements, if the program has locks, lies among them.
 
 use super::MAX_REGISTER_WORDS;
 use crate::error::StateError;
 use crate::value::Shape;
+use stateplane_cells::{Grain, LockPlan};
 use stateplane_ir::Program;
 use std::collections::BTreeMap;
 
@@ -33,6 +35,44 @@ pub struct Placement {
     pub cells: Vec<Cell>,
 }
 
+/// Placement of the locks of a domain, each a cell of one byte: 0 if it is free, else 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockPlacement {
+    /// Bytes before the first lock in the memory of all registers.
+    pub base: usize,
+    /// Bytes from one lock to the next; 0 of a domain with one lock for all its elements.
+    pub stride: usize,
+    /// Number of elements that have a lock each; of a domain with one lock unlimited.
+    pub length: u64,
+}
+
+impl LockPlacement {
+    /// Offset of the lock of the element `index` in the memory of all registers; `None` past the
+    /// end.
+    pub fn offset(&self, index: u64) -> Option<usize> {
+        let is_whole = self.stride == 0;
+        (is_whole || index < self.length).then(|| self.base + index as usize * self.stride)
+    }
+}
+
+/// Placements of a program's registers and locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placements {
+    /// By register.
+    pub registers: Vec<Placement>,
+    /// By domain of the lock plan.
+    pub locks: Vec<LockPlacement>,
+    /// Bytes that all of them take.
+    pub bytes: usize,
+}
+
+/// Arrays of one length.
+#[derive(Default)]
+struct Alike {
+    registers: Vec<usize>,
+    domains: Vec<usize>,
+}
+
 /// Sizes of the cells for a value.
 fn sizes(shape: &Shape, sizes_of: &mut Vec<u8>) {
     match shape {
@@ -51,15 +91,15 @@ fn sizes(shape: &Shape, sizes_of: &mut Vec<u8>) {
     }
 }
 
-/// Places the registers of a program; also the bytes that all of them take.
+/// Places the registers of a program, and the locks of a plan.
 ///
 /// # Errors
 ///
 /// [`StateError::Unsupported`] for elements that are no scalars or structs of scalars, and
 /// [`StateError::TooLarge`] for more than [`MAX_REGISTER_WORDS`] words in one register.
-pub(super) fn place(program: &Program) -> Result<(Vec<Placement>, usize), StateError> {
+pub(super) fn place(program: &Program, plan: Option<&LockPlan>) -> Result<Placements, StateError> {
     let mut placed = Vec::new();
-    let mut by_length: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let mut by_length: BTreeMap<u64, Alike> = BTreeMap::new();
     for (number, def) in program.registers.iter().enumerate() {
         let shape = Shape::of(program, def.element).ok_or(StateError::Unsupported {
             what: "a register of headers, stacks or varbits",
@@ -82,15 +122,26 @@ pub(super) fn place(program: &Program) -> Result<(Vec<Placement>, usize), StateE
             stride: 0,
             cells: cells.collect(),
         });
-        by_length.entry(def.size).or_default().push(number);
+        by_length
+            .entry(def.size)
+            .or_default()
+            .registers
+            .push(number);
+    }
+    let domains = plan.map_or(&[][..], |plan| &plan.domains);
+    let mut locks = vec![None; domains.len()];
+    for (number, domain) in domains.iter().enumerate() {
+        if let Grain::Element { length, .. } = domain.grain {
+            by_length.entry(length).or_default().domains.push(number);
+        }
     }
     let mut end = 0usize;
-    for (length, numbers) in by_length {
+    for (length, alike) in by_length {
         // The largest first, which leaves no gaps.
         let mut offset = 0;
         let mut largest = 1;
         for bytes in [16, 8, 4, 2, 1] {
-            for &number in &numbers {
+            for &number in &alike.registers {
                 for cell in &mut placed[number].cells {
                     if cell.bytes == bytes {
                         cell.offset = offset;
@@ -100,8 +151,17 @@ pub(super) fn place(program: &Program) -> Result<(Vec<Placement>, usize), StateE
                 }
             }
         }
+        let first_lock = offset;
+        offset += alike.domains.len();
         let stride = stride(offset, largest);
-        for number in numbers {
+        for (at, number) in alike.domains.into_iter().enumerate() {
+            locks[number] = Some(LockPlacement {
+                base: end.saturating_add(first_lock + at),
+                stride,
+                length,
+            });
+        }
+        for number in alike.registers {
             placed[number].base = end;
             placed[number].stride = stride;
         }
@@ -109,7 +169,23 @@ pub(super) fn place(program: &Program) -> Result<(Vec<Placement>, usize), StateE
         let bytes = bytes.saturating_mul(stride);
         end = end.saturating_add(bytes).next_multiple_of(LINE);
     }
-    Ok((placed, end))
+    // Locks that all use lie in lines of their own.
+    let locks = locks.into_iter().map(|lock| {
+        lock.unwrap_or_else(|| {
+            let base = end;
+            end = end.saturating_add(LINE);
+            LockPlacement {
+                base,
+                stride: 0,
+                length: u64::MAX,
+            }
+        })
+    });
+    Ok(Placements {
+        locks: locks.collect(),
+        registers: placed,
+        bytes: end,
+    })
 }
 
 /// Bytes from one element to the next: what the cells take, or little more so that no

@@ -1,0 +1,75 @@
+//! The lock under loom, which tries all interleavings and what weak memory allows.
+
+use super::{Flag, flag, take};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU8;
+use loom::thread;
+
+flag!(AtomicU8, |_: u32| thread::yield_now());
+
+/// A number under a lock.
+#[derive(Default)]
+struct Locked {
+    flag: AtomicU8,
+    number: UnsafeCell<u32>,
+}
+
+impl Locked {
+    #[allow(unsafe_code, reason = "loom's cell objects to two threads at once")]
+    fn add(&self, by: u32) -> u32 {
+        self.number.with_mut(|number| {
+            // SAFETY: loom fails the test if another thread is at the number.
+            unsafe {
+                *number += by;
+                *number
+            }
+        })
+    }
+}
+
+#[test]
+fn one_thread_at_a_time_has_a_lock() {
+    loom::model(|| {
+        let shared = Arc::new(Locked::default());
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    take(&shared.flag);
+                    shared.add(1);
+                    shared.flag.release();
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("it ends");
+        }
+        take(&shared.flag);
+        assert_eq!(shared.add(0), 2);
+    });
+}
+
+#[test]
+fn blocks_that_take_two_locks_in_one_order_end_and_see_both_or_neither() {
+    loom::model(|| {
+        let shared = Arc::new([Locked::default(), Locked::default()]);
+        // The second block takes the second lock late, as a block does that finds its index first.
+        let block = |shared: &[Locked; 2]| {
+            take(&shared[0].flag);
+            let first = shared[0].add(1);
+            take(&shared[1].flag);
+            let second = shared[1].add(1);
+            assert_eq!(first, second);
+            for locked in shared {
+                locked.flag.release();
+            }
+        };
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || block(&shared))
+        };
+        block(&shared);
+        other.join().expect("it ends");
+    });
+}
