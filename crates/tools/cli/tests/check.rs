@@ -5,7 +5,7 @@ mod support;
 
 use std::fs;
 use std::process::Output;
-use support::{errors, stateplane};
+use support::{errors, repository, stateplane};
 
 const CABLE: &str = "docs/examples/cable.p4";
 
@@ -142,4 +142,55 @@ fn a_reader_that_closes_the_pipe_ends_the_command_quietly() {
         (output.status.code(), errors(&output)),
         (Some(0), String::new())
     );
+}
+
+#[test]
+fn locks_of_atomic_blocks_are_shown() {
+    let output = run(&["check", "--locks", CABLE, "bench/p4/keyed.p4"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    assert_eq!(
+        printed(&output),
+        "docs/examples/cable.p4: no locks, as no atomic block uses a register or a meter\n\
+         bench/p4/keyed.p4: locks of atomic blocks, in the order in which they are taken\n\
+         1. packets, bytes: a lock for each of 65536 elements\n\
+         \x20  index: bit<32>(hdr.udp.src)\n"
+    );
+}
+
+#[test]
+fn one_lock_for_all_elements_has_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("move.p4");
+    let text = fs::read_to_string(repository().join("bench/p4/keyed.p4")).unwrap();
+    let moved = text.replace("packets.write(flow,", "packets.write(flow + 1,");
+    assert_ne!(moved, text);
+    fs::write(&path, moved).unwrap();
+    let path = path.to_str().unwrap();
+    let told = printed(&run(&["check", "--locks", path]));
+    assert!(
+        told.contains("1. packets: one lock for all elements\n"),
+        "{told}"
+    );
+    let reason = "one block uses packets at two indices: bit<32>(hdr.udp.src) (";
+    assert!(told.contains(reason), "{told}");
+    assert!(
+        told.contains("2. bytes: a lock for each of 65536 elements\n"),
+        "{told}"
+    );
+
+    let output = run(&["check", "--locks", "--json", path]);
+    let object: serde_json::Value = serde_json::from_str(&printed(&output)).expect("an object");
+    assert_eq!(object["program"], path);
+    let locks = object["locks"].as_array().expect("locks");
+    assert_eq!(locks[0]["each"], "domain");
+    assert_eq!(locks[0]["arrays"], serde_json::json!(["packets"]));
+    let reason = &locks[0]["reasons"][0];
+    assert_eq!(reason["kind"], "two-indices");
+    assert!(
+        reason["uses"][1]["place"]
+            .as_str()
+            .is_some_and(|it| it.contains("move.p4:"))
+    );
+    assert_eq!(locks[1]["each"], "element");
+    assert_eq!(locks[1]["elements"], 65536);
 }

@@ -1,0 +1,123 @@
+//! Locks of a program's atomic blocks, as people and machines read them.
+
+use serde_json::{Value, json};
+use stateplane_cells::{Access, Domain, Edge, Grain, LockPlan, Reason};
+use stateplane_ir::Program;
+use stateplane_ir::passes::{Whole, guard, optimise};
+use std::path::Path;
+
+/// Prints the locks that workers take which run the program as machine code.
+pub fn print(path: &Path, mut program: Program, json: bool) {
+    optimise(&mut program);
+    guard(&mut program, Whole::Words);
+    let plan = stateplane_cells::locks(&program);
+    if json {
+        println!("{}", to_json(path, &plan));
+    } else {
+        print!("{}", to_text(path, &plan));
+    }
+}
+
+fn to_text(path: &Path, plan: &LockPlan) -> String {
+    let path = path.display();
+    if plan.domains.is_empty() {
+        return format!("{path}: no locks, as no atomic block uses a register or a meter\n");
+    }
+    let mut text =
+        format!("{path}: locks of atomic blocks, in the order in which they are taken\n");
+    for (at, Domain { arrays, grain }) in plan.domains.iter().enumerate() {
+        let number = at + 1;
+        let arrays = arrays.join(", ");
+        match grain {
+            Grain::Element { length, indices } => {
+                let indices: Vec<&str> = indices.iter().map(String::as_str).collect();
+                let indices = indices.join("; ");
+                text += &format!("{number}. {arrays}: a lock for each of {length} elements\n");
+                text += &format!("   index: {indices}\n");
+            }
+            Grain::Whole(reasons) => {
+                text += &format!("{number}. {arrays}: one lock for all elements\n");
+                for reason in reasons {
+                    text += &format!("   {}\n", because(reason));
+                }
+            }
+        }
+    }
+    text
+}
+
+fn because(reason: &Reason) -> String {
+    match reason {
+        Reason::TwoIndices { array, uses } => {
+            let [one, two] = uses.each_ref().map(used);
+            format!("one block uses {array} at two indices: {one}, and {two}")
+        }
+        Reason::Circle(edges) => {
+            let steps: Vec<String> = edges.iter().map(later).collect();
+            format!("blocks use them in a circle: {}", steps.join(", "))
+        }
+        Reason::Parser { array } => format!("a parser uses {array} in an atomic block"),
+        Reason::NotFollowed { array } => format!("no use of {array} could be followed"),
+        Reason::TooLarge => "the program is too large to be followed".to_owned(),
+    }
+}
+
+fn used(access: &Access) -> String {
+    match access.place.as_str() {
+        "" => access.index.clone(),
+        place => format!("{} ({place})", access.index),
+    }
+}
+
+fn later(edge: &Edge) -> String {
+    let Edge {
+        first,
+        later,
+        place,
+    } = edge;
+    match place.as_str() {
+        "" => format!("{later} after {first}"),
+        place => format!("{later} after {first} ({place})"),
+    }
+}
+
+fn to_json(path: &Path, plan: &LockPlan) -> Value {
+    let domains = plan.domains.iter().map(|domain| match &domain.grain {
+        Grain::Element { length, indices } => json!({
+            "arrays": domain.arrays,
+            "each": "element",
+            "elements": length,
+            "indices": indices,
+        }),
+        Grain::Whole(reasons) => json!({
+            "arrays": domain.arrays,
+            "each": "domain",
+            "reasons": reasons.iter().map(reason_to_json).collect::<Vec<_>>(),
+        }),
+    });
+    json!({
+        "program": path.display().to_string(),
+        "locks": domains.collect::<Vec<_>>(),
+    })
+}
+
+fn reason_to_json(reason: &Reason) -> Value {
+    match reason {
+        Reason::TwoIndices { array, uses } => {
+            let uses = uses
+                .each_ref()
+                .map(|it| json!({ "index": it.index, "place": it.place }));
+            json!({ "kind": "two-indices", "array": array, "uses": uses })
+        }
+        Reason::Circle(edges) => {
+            let steps: Vec<Value> = edges
+                .iter()
+                .map(|it| json!({ "first": it.first, "later": it.later, "place": it.place }))
+                .collect();
+            json!({ "kind": "circle", "steps": steps })
+        }
+        Reason::Parser { array } => json!({ "kind": "parser", "array": array }),
+        Reason::NotFollowed { array } => json!({ "kind": "not-followed", "array": array }),
+        Reason::TooLarge => json!({ "kind": "too-large" }),
+    }
+}
