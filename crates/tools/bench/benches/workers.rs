@@ -42,6 +42,11 @@ fn main() -> ExitCode {
         ("routing, nothing shared", "bench/p4/forward.p4", ROUTES),
         ("a count in a shared register", "docs/examples/cable.p4", ""),
         ("a count in an atomic block", "bench/p4/atomic.p4", ""),
+        (
+            "counts of flows in an atomic block",
+            "bench/p4/keyed.p4",
+            "",
+        ),
     ] {
         let compiled = Compiled::guarded(compile(program)).expect("the program loads");
         let file = SwitchFile::parse(Path::new("switch.toml"), text).expect("a configuration");
