@@ -52,15 +52,14 @@ impl PartialEq for Register {
 impl Eq for Register {}
 
 impl Register {
-    /// The registers of a program, in one memory with the locks of a plan, which it gives too.
+    /// The registers of a program, where `placements` say in one memory.
     pub(crate) fn all(
         program: &Program,
-        plan: Option<&LockPlan>,
-    ) -> Result<(Vec<Register>, Vec<LockPlacement>, Arc<Memory>), StateError> {
-        let placements = placement::place(program, plan)?;
-        let memory = Arc::new(Memory::new(placements.bytes));
-        let registers = program.registers.iter().zip(placements.registers);
-        let registers = registers
+        placements: Vec<Placement>,
+        memory: &Arc<Memory>,
+    ) -> Vec<Register> {
+        let registers = program.registers.iter().zip(placements);
+        registers
             .filter_map(|(def, placement)| {
                 let shape = Shape::of(program, def.element)?;
                 Some(Register {
@@ -73,8 +72,7 @@ impl Register {
                     memory: memory.clone(),
                 })
             })
-            .collect();
-        Ok((registers, placements.locks, memory))
+            .collect()
     }
 
     /// Placements of the elements of a program's registers and of the locks of a plan, equal for

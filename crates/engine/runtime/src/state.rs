@@ -7,7 +7,7 @@ use crate::locks::Locks;
 use crate::meter::Meter;
 use crate::names;
 use crate::profile::Profile;
-use crate::register::Register;
+use crate::register::{Memory, Register};
 use crate::table::{IdleEntry, Table};
 use crate::value::Value;
 use crate::value_set::ValueSet;
@@ -16,6 +16,7 @@ use stateplane_ir::{
     ActionProfileId, CounterId, HashAlgorithm, MeterId, Program, RegisterId, TableId, ValueSetId,
 };
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Maximum number of messages or digests that wait for their reader.
 pub const QUEUE_LIMIT: usize = 256;
@@ -180,9 +181,13 @@ impl TargetState {
         plan: Option<LockPlan>,
         seed: u64,
     ) -> Result<TargetState, StateError> {
-        let (registers, placements, memory) = Register::all(program, plan.as_ref())?;
+        let placements = Register::placements(program, plan.as_ref())?;
+        let memory = Arc::new(Memory::new(placements.bytes));
+        let registers = Register::all(program, placements.registers, &memory);
         Ok(TargetState {
-            locks: plan.map_or_else(Locks::default, |plan| Locks::new(plan, placements, memory)),
+            locks: plan.map_or_else(Locks::default, |plan| {
+                Locks::new(plan, placements.locks, memory)
+            }),
             tables: program
                 .tables
                 .iter()

@@ -342,5 +342,5 @@ fn program_with_places(body: &str) -> Program {
          V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
     );
     let source = stateplane_compile::text(text);
-    source.program_with_places().ok().expect("it compiles")
+    source.program_with_places().expect("it compiles")
 }

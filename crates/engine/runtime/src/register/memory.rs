@@ -22,7 +22,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// So many bytes, which the system provides when they are first touched.
-    pub(super) fn new(bytes: usize) -> Memory {
+    pub(crate) fn new(bytes: usize) -> Memory {
         let align = if bytes < HUGE { LINE } else { HUGE };
         let words = vec![0u64; (bytes + align).div_ceil(8)].into_boxed_slice();
         // SAFETY: an `AtomicU64` is laid out as a `u64`, and the box is given away.
