@@ -7,9 +7,10 @@ use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
 use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
+use std::sync::Barrier;
 
 const WORKERS: u64 = 4;
-const PACKETS: u64 = 20_000;
+const PACKETS: u64 = 60_000;
 
 /// `count` is what ingress does; there are the registers `plain`, `other` and `wide`, `one`, `two`
 /// and the longer `three`, and the counter `packets`.
@@ -45,9 +46,12 @@ fn hammer<E: Fellow + Send>(mut first: E) -> Vec<E> {
         .map(|seed| first.fellow(seed).expect("it has fellows"))
         .collect();
     engines.insert(0, first);
+    let begin = Barrier::new(engines.len());
     std::thread::scope(|scope| {
         for (worker, engine) in engines.iter_mut().enumerate() {
+            let begin = &begin;
             scope.spawn(move || {
+                begin.wait();
                 let preserved = Preserved::default();
                 for packet in 0..PACKETS {
                     engine.ingress(&IngressInput {
