@@ -15,7 +15,7 @@ pub(super) enum Forwarding<E: Engine> {
     /// On the thread with the ports, which gives it the frames and takes what leaves.
     Alone(Box<Switch<E>>),
     /// Each on a thread of its own, with frames of its own.
-    Workers(Workers<E>),
+    Workers(Box<Workers<E>>),
 }
 
 impl<E: Engine> Forwarding<E> {
@@ -44,7 +44,7 @@ impl<E: Engine> Forwarding<E> {
     pub(super) fn workers(&self) -> Option<&Workers<E>> {
         match self {
             Forwarding::Alone(_) => None,
-            Forwarding::Workers(workers) => Some(workers),
+            Forwarding::Workers(workers) => Some(workers.as_ref()),
         }
     }
 
@@ -52,7 +52,7 @@ impl<E: Engine> Forwarding<E> {
     pub(super) fn workers_mut(&mut self) -> Option<&mut Workers<E>> {
         match self {
             Forwarding::Alone(_) => None,
-            Forwarding::Workers(workers) => Some(workers),
+            Forwarding::Workers(workers) => Some(workers.as_mut()),
         }
     }
 

@@ -203,7 +203,7 @@ where
     };
     let workers = Workers::start(switches, placing).map_err(|error| refused(&error))?;
     let mut server = SwitchServer::with(
-        Forwarding::Workers(workers),
+        Forwarding::Workers(Box::new(workers)),
         ports,
         None,
         None,
