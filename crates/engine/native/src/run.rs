@@ -466,8 +466,14 @@ pub(crate) unsafe extern "C" fn in_value_set(
     u64::from(set.contains(words))
 }
 
-/// Takes a lock that a fellow has, whose cell is in the memory of registers.
+/// Takes a lock that a fellow has, whose cell is in the memory of registers. The engine's own cell
+/// stands for any number of locks that there are not.
 pub(crate) unsafe extern "C" fn wait_for_lock(context: *mut Context, cell: u64) {
+    // SAFETY: see the module.
+    let own = unsafe { &raw const (*context).own_lock };
+    if cell as usize == own.addr() {
+        return;
+    }
     // SAFETY: see the module.
     let (machine, memory) = unsafe { (machine(context), (*context).registers) };
     let offset = (cell as usize).wrapping_sub(memory.addr());

@@ -296,6 +296,20 @@ fn an_index_past_the_end_of_one_register_locks_the_other() {
 }
 
 #[test]
+fn indices_past_the_end_of_two_arrays_lock_nothing() {
+    // The arrays have locks of their own, and the block uses no element of either.
+    let count = "at = (bit<32>)s.ingress_global_timestamp[0:0] + 16; \
+         @atomic { one.read(a, at); three.read(b, at + 1); \
+                   three.write(at + 1, b + 1); one.write(at, a + 1); } \
+         @atomic { plain.read(a, 0); plain.write(0, a + 1); }";
+    on_both(count, |read, _| {
+        assert_eq!(read("plain", 0), Value::from(WORKERS * PACKETS));
+        assert_eq!(sum(read, "one"), 0);
+        assert_eq!(sum(read, "three"), 0);
+    });
+}
+
+#[test]
 fn blocks_left_on_any_way_release_their_locks() {
     let ways = [
         ("exit;", 0),
