@@ -51,10 +51,3 @@ pub fn compare<const N: usize>(
     }
     medians
 }
-
-/// Time of `work`.
-pub fn time<T>(work: impl FnOnce() -> T) -> Duration {
-    let start = Instant::now();
-    std::hint::black_box(work());
-    start.elapsed()
-}
