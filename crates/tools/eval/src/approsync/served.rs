@@ -13,8 +13,8 @@ mod clients;
 mod subject;
 
 pub(super) use clients::{P4Runtime, Views};
-pub(super) use subject::frames_of;
 pub use subject::Subject;
+pub(super) use subject::frames_of;
 
 use super::link;
 use super::programs::SWITCH;
