@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 use tracing::level_filters::LevelFilter;
+use tracing::subscriber::set_global_default;
 
 /// Level and format of the log.
 #[derive(Args, Clone, Copy)]
@@ -51,10 +52,11 @@ impl LogArguments {
             .with_max_level(level)
             .with_ansi(std::io::stderr().is_terminal())
             .with_writer(std::io::stderr);
-        // A second call in one process changes nothing; there is none.
+        // A second call in one process changes nothing; there is none. `try_init` would also take what
+        // other crates say by `log`, where another package has tracing-subscriber built for that.
         let _ = match self.format {
-            Format::Text => lines.try_init(),
-            Format::Json => lines.json().flatten_event(true).try_init(),
+            Format::Text => set_global_default(lines.finish()),
+            Format::Json => set_global_default(lines.json().flatten_event(true).finish()),
         };
     }
 }
