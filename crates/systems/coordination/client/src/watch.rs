@@ -33,7 +33,7 @@ pub enum WatchEvent {
     },
     /// The switches have forgotten entries before `oldest` that were to be told: records may have
     /// changed and changed again meanwhile. What follows is complete from `oldest` on; the watch
-    /// of a record tells first what that is, if it changed last before `oldest`.
+    /// of a record tells first what that is, if it changed last before `oldest` and that was not told.
     Compacted {
         /// Number of the first entry that is not missing.
         oldest: u64,
@@ -120,6 +120,8 @@ pub struct Watch {
     next: Option<u64>,
     /// The newest entry that is known to be there.
     newest: u64,
+    /// The last entry whose record was told.
+    told: u64,
     /// Entries behind `next`.
     waiting: BTreeMap<u64, Entry>,
     before: Before,
@@ -163,6 +165,8 @@ impl Watch {
             settings: WatchSettings::default(),
             next: from.map(|from| from.max(1)),
             newest: 0,
+            // Who resumes a watch knows what was before.
+            told: from.unwrap_or(0).saturating_sub(1),
             waiting: BTreeMap::new(),
             before,
             asks: Call::default(),
@@ -279,8 +283,9 @@ impl Watch {
         let record = answer.record.as_ref();
         self.before = match record.filter(|_| answer.outcome == Outcome::Done) {
             Some(record) => {
-                if record.number < next {
+                if record.number < next && record.number > self.told {
                     let record = record.clone();
+                    self.told = record.number;
                     self.events.push_back(WatchEvent::Put { record });
                 }
                 Before::Told
@@ -344,6 +349,7 @@ impl Watch {
                 return;
             }
             self.before = Before::Told;
+            self.told = record.number;
             if record.kind == Kind::Value {
                 match record.value.strip_prefix(place.prefix.as_slice()) {
                     Some(value) => record.value = value.to_vec(),

@@ -226,6 +226,29 @@ fn a_new_answerer_learns_of_the_watch_by_its_renewal() {
     assert!(service.subscribers.is_empty());
 }
 
+/// A record that was told is not told again because others' changes were forgotten.
+#[test]
+fn what_did_not_change_is_told_once() {
+    let mut service = Service::new();
+    service.ring = 4;
+    let (mut writer, mut watcher) = (client(&mut service), client(&mut service));
+    put(&mut service, &mut writer, 1, b"a");
+    watcher[0].watches.push(Watch::new(place(1), None));
+    run(&mut service, &mut watcher, 10 * MS);
+    assert_eq!(seen(&mut watcher[0].watches[0]), ["put 1"]);
+    service.lose_entries = 100;
+    for _ in 0..8 {
+        put(&mut service, &mut writer, 2, b"b");
+    }
+    service.lose_entries = 0;
+    run(&mut service, &mut watcher, 5_000 * MS);
+    let told = seen(&mut watcher[0].watches[0]);
+    assert!(
+        matches!(&told[..], [only] if only.starts_with("compacted")),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn a_long_name_is_taken_off_the_value() {
     let mut service = Service::new();
