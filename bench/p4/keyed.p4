@@ -1,5 +1,5 @@
-// What comes in at port 0 leaves by port 1, and the other way around, and each flow's packets and
-// bytes are counted in registers, whose elements at one index no two workers may change at once.
+// Frames of port 0 leave by port 1, and the other way around. Each flow's packets and bytes are
+// counted in registers, whose elements at one index no two workers may change at once.
 
 #include <core.p4>
 #include <v1model.p4>

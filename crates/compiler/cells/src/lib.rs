@@ -1,4 +1,4 @@
-//! What a program does with its registers, from a symbolic run of it.
+//! A program's use of its registers, from a symbolic run of it.
 //!
 //! [`cells`] tells which registers a program reads, changes and writes together, and how many cycles
 //! that takes. [`locks`] tells which locks its atomic blocks need on several workers.

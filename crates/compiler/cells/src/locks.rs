@@ -45,11 +45,11 @@ impl LockPlan {
 pub struct Domain {
     /// Names of the registers, and behind them those of the meters.
     pub arrays: Vec<String>,
-    /// What a lock of the domain covers.
+    /// Elements that a lock of the domain covers.
     pub grain: Grain,
 }
 
-/// What a lock covers.
+/// Elements that a lock covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grain {
     /// The elements at one index of the domain's arrays, which all have `length` elements.

@@ -239,7 +239,7 @@ impl Domains {
             }
             circles.insert(by, reasons);
         }
-        // What was merged may lead back by other edges.
+        // A merged group may lead back to itself by other edges.
         if self.has_circle() {
             for (group, reasons) in self.circles() {
                 circles.entry(group).or_default().extend(reasons);

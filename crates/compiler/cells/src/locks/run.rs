@@ -89,7 +89,7 @@ impl<'p> Run<'p> {
             pipeline.compute_checksum,
             pipeline.deparser,
         ] {
-            // What a block finds in variables may be left from another packet.
+            // Variables may hold values that another packet left.
             run.state = State::new(run.leaves.count);
             run.live = true;
             let control = &program.controls[id.index()];

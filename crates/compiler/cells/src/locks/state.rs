@@ -1,4 +1,4 @@
-//! What holds at a place of a symbolic run.
+//! State of a symbolic run at one place of the program.
 
 use super::leaves::Leaf;
 use crate::symbols::Symbol;
@@ -46,7 +46,7 @@ pub(super) const UNTOUCHED: Symbol = Symbol::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// What each leaf holds.
+    /// The value of each leaf.
     pub leaves: Vec<Symbol>,
     /// The elements that the present atomic block may have used.
     pub maybe: Set,

@@ -4,8 +4,8 @@ use stateplane_ir::passes::{Whole, guard, optimise};
 
 /// A program with registers `a` and `b` of 8 elements, `c` of 8 bigger ones, `long` of 16 and the
 /// meter `m`; `before` stands in ingress before `apply`, `body` in it.
-fn program(before: &str, body: &str) -> Program {
-    let text = format!(
+fn text_of(before: &str, body: &str) -> String {
+    format!(
         "#include <core.p4>\n#include <v1model.p4>\n\
          header key_t {{ bit<32> i; bit<32> j; bit<32> k; }}\n\
          struct headers_t {{ key_t key; key_t[2] more; }}\n\
@@ -27,8 +27,11 @@ fn program(before: &str, body: &str) -> Program {
          }}\n\
          control D(packet_out p, in headers_t h) {{ apply {{ p.emit(h.key); }} }}\n\
          V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
-    );
-    let program = stateplane_compile::text(text).program();
+    )
+}
+
+fn program(before: &str, body: &str) -> Program {
+    let program = stateplane_compile::text(text_of(before, body)).program();
     program.expect("the program compiles")
 }
 
@@ -304,9 +307,9 @@ fn the_width_of_a_number_is_a_part_of_it() {
 
 #[test]
 fn places_of_the_source_are_told() {
-    let text = "@atomic {\na.read(v, h.key.i);\na.write(h.key.j, v);\n}";
-    let places = program_with_places(text);
-    let mut program = places;
+    let body = "@atomic {\na.read(v, h.key.i);\na.write(h.key.j, v);\n}";
+    let source = stateplane_compile::text(text_of("", body));
+    let mut program = source.program_with_places().expect("it compiles");
     optimise(&mut program);
     guard(&mut program, Whole::Words);
     let plan = locks(&program);
@@ -321,26 +324,4 @@ fn places_of_the_source_are_told() {
         parts.nth(1).and_then(|line| line.parse::<u32>().ok())
     });
     assert_eq!(lines[0].map(|line| line + 1), lines[1]);
-}
-
-fn program_with_places(body: &str) -> Program {
-    let text = format!(
-        "#include <core.p4>\n#include <v1model.p4>\n\
-         header key_t {{ bit<32> i; bit<32> j; }}\nstruct headers_t {{ key_t key; }}\n\
-         struct metadata_t {{ }}\nregister<bit<64>>(8) a;\n\
-         parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
-                  inout standard_metadata_t s) {{\n\
-             state start {{ p.extract(h.key); transition accept; }} }}\n\
-         control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
-         control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             bit<64> v; apply {{ {body} }}\n\
-         }}\n\
-         control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             apply {{ }}\n\
-         }}\n\
-         control D(packet_out p, in headers_t h) {{ apply {{ p.emit(h.key); }} }}\n\
-         V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
-    );
-    let source = stateplane_compile::text(text);
-    source.program_with_places().expect("it compiles")
 }
