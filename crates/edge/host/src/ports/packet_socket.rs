@@ -239,28 +239,13 @@ impl PacketSocket {
     }
 
     /// Frames that the kernel had no room for since the last call.
-    #[allow(unsafe_code)]
     pub(crate) fn overruns(&self) -> u64 {
         let mut statistics = libc::tpacket_stats {
             tp_packets: 0,
             tp_drops: 0,
         };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the statistics live through the call and are as long as stated.
-        let outcome = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if outcome < 0 {
-            0
-        } else {
-            u64::from(statistics.tp_drops)
-        }
+        let read = self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics);
+        read.map_or(0, |()| u64::from(statistics.tp_drops))
     }
 
     /// Takes the frames that wait, at most [`BURST`], into `burst`.
@@ -391,6 +376,27 @@ impl PacketSocket {
                 option,
                 (&raw const *value).cast(),
                 size_of::<T>() as libc::socklen_t,
+            )
+        };
+        if outcome < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn get<T>(&self, level: libc::c_int, option: libc::c_int, value: &mut T) -> io::Result<()> {
+        let mut length = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the value lives through the call and is as long as stated; each
+        // caller gives the type that the option has, which is made of integers.
+        let outcome = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                level,
+                option,
+                (&raw mut *value).cast(),
+                &raw mut length,
             )
         };
         if outcome < 0 {

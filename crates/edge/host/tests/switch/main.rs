@@ -8,7 +8,7 @@ mod ports;
 mod swap_engine;
 mod workers;
 
-use namespace::{Host, ip, try_in_namespace};
+use namespace::{Host, ip, is_up, try_in_namespace, until_up};
 use stateplane_host::ports::{Access, PortSpec};
 use stateplane_host::switch::{
     RunOptions, Status, SwitchFile, SwitchReport, SwitchServer, SwitchServerError, run_switch,
@@ -27,6 +27,14 @@ fn two_links() {
         ip(&format!("link set h{number} up"));
     }
 }
+
+/// A watch of `sw0`, which is up while signs of life come.
+const WATCH: &str = r#"
+    [[watches]]
+    register = "heard"
+    max_age_ms = 300
+    ports = [0]
+"#;
 
 fn ports(access: Access) -> Vec<(Port, PortSpec)> {
     (0..)
@@ -318,31 +326,17 @@ fn a_watch_lowers_its_interface_and_raises_it_again() {
     try_in_namespace(|| {
         two_links();
         ip("link set sw0 up");
-        let is_up = || ip("-o link show sw0").contains(",UP");
-        let watch = r#"
-            [[watches]]
-            register = "heard"
-            max_age_ms = 300
-            ports = [0]
-        "#;
-        let file = SwitchFile::parse("switch.toml".as_ref(), watch).unwrap();
+        let file = SwitchFile::parse("switch.toml".as_ref(), WATCH).unwrap();
         let mut switch = switch(SwitchConfig::default());
         file.apply(&mut switch, &mut || 0).unwrap();
         let mut server = SwitchServer::open(switch, &ports(Access::Best)).unwrap();
-        assert!(!is_up(), "nothing was heard yet");
+        assert!(!is_up("sw0"), "nothing was heard yet");
         let report = while_running(&mut server, || {
             let right = Host::open("h1");
-            let until = |wanted: bool, action: &dyn Fn()| {
-                let deadline = Instant::now() + Duration::from_secs(10);
-                while is_up() != wanted {
-                    assert!(Instant::now() < deadline, "the interface stays {}", !wanted);
-                    action();
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-            };
-            until(true, &|| right.send(&frame(100, swap_engine::SIGN_OF_LIFE)));
-            until(false, &|| {});
-            until(true, &|| right.send(&frame(100, swap_engine::SIGN_OF_LIFE)));
+            let hears = || right.send(&frame(100, swap_engine::SIGN_OF_LIFE));
+            until_up("sw0", true, hears);
+            until_up("sw0", false, || {});
+            until_up("sw0", true, hears);
         });
         assert_eq!(report.port_state_failed, 0);
     });

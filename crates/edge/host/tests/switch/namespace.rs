@@ -116,6 +116,21 @@ pub fn give_up_bpf() {
     }
 }
 
+/// True if an interface is up.
+pub fn is_up(interface: &str) -> bool {
+    ip(&format!("-o link show {interface}")).contains(",UP")
+}
+
+/// Does `action` over and over until the interface is up, or down if it is not `wanted`.
+pub fn until_up(interface: &str, wanted: bool, action: impl Fn()) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_up(interface) != wanted {
+        assert!(Instant::now() < deadline, "the interface stays {}", !wanted);
+        action();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The far end of a link: sends and receives frames.
 pub struct Host {
     socket: OwnedFd,

@@ -1,8 +1,8 @@
 //! Several workers on real interfaces, each with queues of its own.
 
-use crate::namespace::{Host, ip, stay, try_in_namespace};
+use crate::namespace::{Host, ip, stay, try_in_namespace, until_up};
 use crate::swap_engine::{SIGN_OF_LIFE, SwapEngine};
-use crate::{frame, ports, switch};
+use crate::{WATCH, frame, ports, switch};
 use stateplane_host::ports::{Access, HostPortCounters, PortNotice, PortSpec};
 use stateplane_host::sealing::Guard;
 use stateplane_host::switch::{
@@ -471,27 +471,13 @@ fn an_interface_that_is_made_anew_is_divided_again() {
 fn a_watch_lowers_its_interface_and_raises_it_again() {
     try_in_namespace(|| {
         two_links(1);
-        let is_up = || ip("-o link show sw0").contains(",UP");
-        let watch = r#"
-            [[watches]]
-            register = "heard"
-            max_age_ms = 300
-            ports = [0]
-        "#;
-        let (report, _) = while_running(2, &ports(Access::Packet), watch, |_| {
+        let (report, _) = while_running(2, &ports(Access::Packet), WATCH, |_| {
             let right = Host::open("h1");
-            let until = |wanted: bool, action: &dyn Fn()| {
-                let deadline = Instant::now() + Duration::from_secs(10);
-                while is_up() != wanted {
-                    assert!(Instant::now() < deadline, "the interface stays {}", !wanted);
-                    action();
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-            };
-            until(false, &|| {});
-            until(true, &|| right.send(&frame(100, SIGN_OF_LIFE)));
-            until(false, &|| {});
-            until(true, &|| right.send(&frame(100, SIGN_OF_LIFE)));
+            let hears = || right.send(&frame(100, SIGN_OF_LIFE));
+            until_up("sw0", false, || {});
+            until_up("sw0", true, hears);
+            until_up("sw0", false, || {});
+            until_up("sw0", true, hears);
         });
         assert_eq!(report.port_state_failed, 0);
     });

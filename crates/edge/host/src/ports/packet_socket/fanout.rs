@@ -2,7 +2,6 @@
 
 use super::PacketSocket;
 use std::io;
-use std::os::fd::AsRawFd;
 
 /// Frames go by the hash of their addresses and ports, which is the same for both directions of a
 /// flow and passes over VLAN tags. Fragments go by their addresses: those of a datagram fall
@@ -65,29 +64,11 @@ impl PacketSocket {
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &option)?;
         match group {
             Some(group) => Ok(group),
-            None => self.group(),
-        }
-    }
-
-    /// Number of the group that the socket is in.
-    #[allow(unsafe_code)]
-    fn group(&self) -> io::Result<u16> {
-        let mut option: libc::c_uint = 0;
-        let mut length = size_of::<libc::c_uint>() as libc::socklen_t;
-        // SAFETY: the option lives through the call and is as long as stated.
-        let outcome = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_FANOUT,
-                (&raw mut option).cast(),
-                &raw mut length,
-            )
-        };
-        if outcome < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok((option & 0xffff) as u16)
+            None => {
+                let mut option: libc::c_uint = 0;
+                self.get(libc::SOL_PACKET, libc::PACKET_FANOUT, &mut option)?;
+                Ok((option & 0xffff) as u16)
+            }
         }
     }
 }

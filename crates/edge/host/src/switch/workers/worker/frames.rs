@@ -3,11 +3,12 @@
 use super::super::duties::Admitted;
 use super::super::flow_hash;
 use super::super::lane::Output;
-use super::super::signals::Handed;
+use super::super::signals::{Handed, Peer};
 use super::Worker;
 use crate::broken::say_broken;
 use crate::clock::boot_time_us;
 use stateplane_runtime::Engine;
+use std::collections::VecDeque;
 use std::sync::mpsc::TrySendError;
 
 /// Time in µs after which frames are sent although more of the same burst wait.
@@ -168,30 +169,17 @@ impl<E: Engine> Worker<E> {
 
     /// Hands over what had to wait, and sends for others; returns how many frames they gave.
     pub(super) fn hand_over_again(&mut self) -> u64 {
-        while let Some((to, handed)) = self.backlog.departures.pop_front() {
-            match self.peers[to].depart(handed) {
-                Ok(()) => self.to_wake |= 1 << to,
-                Err(TrySendError::Full(handed)) => {
-                    self.backlog.departures.push_front((to, handed));
-                    break;
-                }
-                Err(TrySendError::Disconnected((at, _))) => {
-                    self.ports[at].counters.tx_handover_full += 1;
-                }
-            }
-        }
-        while let Some((to, handed)) = self.backlog.arrivals.pop_front() {
-            match self.peers[to].arrive(handed) {
-                Ok(()) => self.to_wake |= 1 << to,
-                Err(TrySendError::Full(handed)) => {
-                    self.backlog.arrivals.push_front((to, handed));
-                    break;
-                }
-                Err(TrySendError::Disconnected((at, _))) => {
-                    self.ports[at].counters.rx_handover_full += 1;
-                }
-            }
-        }
+        let Worker {
+            backlog,
+            peers,
+            to_wake,
+            ports,
+            ..
+        } = self;
+        let lost = |at: usize| ports[at].counters.tx_handover_full += 1;
+        *to_wake |= hand_over_waiting(&mut backlog.departures, peers, Peer::depart, lost);
+        let lost = |at: usize| ports[at].counters.rx_handover_full += 1;
+        *to_wake |= hand_over_waiting(&mut backlog.arrivals, peers, Peer::arrive, lost);
         self.wake();
         let mut count = 0;
         while count < BATCH as u64
@@ -298,4 +286,26 @@ impl<E: Engine> Worker<E> {
             left &= left - 1;
         }
     }
+}
+
+/// Gives workers, by `give`, the frames that wait for them, until one has no room; a bit for each that
+/// was given some. A frame for a worker that has ended is `lost`, by the place of its port.
+fn hand_over_waiting(
+    waiting: &mut VecDeque<(usize, Handed)>,
+    peers: &[Peer],
+    give: fn(&Peer, Handed) -> Result<(), TrySendError<Handed>>,
+    mut lost: impl FnMut(usize),
+) -> u64 {
+    let mut given = 0;
+    while let Some((to, handed)) = waiting.pop_front() {
+        match give(&peers[to], handed) {
+            Ok(()) => given |= 1 << to,
+            Err(TrySendError::Full(handed)) => {
+                waiting.push_front((to, handed));
+                break;
+            }
+            Err(TrySendError::Disconnected((at, _))) => lost(at),
+        }
+    }
+    given
 }
