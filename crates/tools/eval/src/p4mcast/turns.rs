@@ -157,7 +157,7 @@ pub fn take(
                 system,
             };
             let done = turn(&mut at);
-            at.bed.down()?;
+            let down = at.bed.down();
             match done {
                 // A loss stops some of the others for good.
                 Err(EvalError::Nothing { what, reason, .. }) if system != System::Stateplane => {
@@ -165,6 +165,7 @@ pub fn take(
                 }
                 done => done?,
             }
+            down?;
         }
     }
     for reason in left_out.into_values().chain(cut_short) {
