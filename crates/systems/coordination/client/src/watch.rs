@@ -165,7 +165,7 @@ impl Watch {
             settings: WatchSettings::default(),
             next: from.map(|from| from.max(1)),
             newest: 0,
-            // Who resumes a watch knows what was before.
+            // A watch that is resumed told before what came before.
             told: from.unwrap_or(0).saturating_sub(1),
             waiting: BTreeMap::new(),
             before,
