@@ -309,3 +309,33 @@ fn hand_over_waiting(
     }
     given
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_wait_in_order_for_room_and_are_lost_with_the_worker_alone() {
+        let (peer, inbox) = Peer::new().unwrap();
+        let peers = [peer];
+        while peers[0].depart((7, Vec::new())).is_ok() {}
+        let mut waiting: VecDeque<(usize, Handed)> =
+            (1..=3).map(|mark| (0, (7, vec![mark]))).collect();
+        let mut lost = Vec::new();
+        let mut again =
+            |waiting: &mut _| hand_over_waiting(waiting, &peers, Peer::depart, |at| lost.push(at));
+        assert_eq!(again(&mut waiting), 0, "there is no room");
+        assert_eq!(waiting.len(), 3);
+        for _ in 0..2 {
+            inbox.departures.recv().unwrap();
+        }
+        assert_eq!(again(&mut waiting), 1);
+        assert_eq!(waiting, [(0, (7, vec![3]))]);
+        let came: Vec<Handed> = inbox.departures.try_iter().collect();
+        assert_eq!(came[came.len() - 2..], [(7, vec![1]), (7, vec![2])]);
+        drop(inbox);
+        assert_eq!(again(&mut waiting), 0);
+        assert!(waiting.is_empty());
+        assert_eq!(lost, [7]);
+    }
+}
