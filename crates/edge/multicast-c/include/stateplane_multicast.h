@@ -32,7 +32,7 @@ enum stateplane_multicast_code {
   STATEPLANE_MULTICAST_OK = 0,
   /* Nothing came in the time given. */
   STATEPLANE_MULTICAST_NOTHING = 1,
-  /* Each of the session's lanes carries a message: step, then send again. */
+  /* Each of the session's lanes for these groups carries a message: step, then send again. */
   STATEPLANE_MULTICAST_NO_LANE = 2,
   /* The receiver was taken off the group's list; there are no more messages. */
   STATEPLANE_MULTICAST_TAKEN_OFF = 3,

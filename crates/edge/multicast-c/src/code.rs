@@ -32,7 +32,7 @@ codes! {
     /// Nothing came in the time given.
     Nothing = 1, c"nothing came in the time given";
     /// The session's lanes are taken.
-    NoLane = 2, c"each of the session's lanes carries a message: step, then send again";
+    NoLane = 2, c"each of the session's lanes for these groups carries a message: step, then send again";
     /// The receiver is off the list.
     TakenOff = 3, c"there are no more messages";
     /// An argument is wrong.

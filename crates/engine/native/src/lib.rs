@@ -191,8 +191,8 @@ impl Compiled {
             stale: true,
             gave_up: false,
             announces: false,
-            packet: vec![0; plan.packet_words()],
-            locals: vec![0; plan.local_words()],
+            packet: apart(plan.packet_words()),
+            locals: apart(plan.local_words()),
             zeros: vec![0; plan.largest.max(1)],
             cleared: plan.cleared(),
             spare_words: Vec::new(),
@@ -201,6 +201,14 @@ impl Compiled {
             shared: self.0.clone(),
         }
     }
+}
+
+/// Words of 0, and behind them as many without use as processors fetch together: the next thing in memory
+/// may be another worker's.
+fn apart(words: usize) -> Vec<u128> {
+    let mut of = Vec::with_capacity(words + 8);
+    of.resize(words, 0);
+    of
 }
 
 /// A loaded program with its code and state. Packets go through it by

@@ -20,8 +20,9 @@ pub struct InFlight {
     pub(crate) limit: u64,
 }
 
-/// State on which the functions of the engine work.
+/// State on which the functions of the engine work. Other workers write to none of its lines of the cache.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Machine {
     pub(crate) state: TargetState,
     pub(crate) sites: Vec<Site>,

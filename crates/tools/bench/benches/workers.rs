@@ -1,18 +1,21 @@
 //! Workers in memory: packets per second of one and of two, each with a switch of its own
 //! on a thread of its own, and registers that they share.
 
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use stateplane_bench::switch::compile;
 use stateplane_bench::{Report, Sample, frame};
 use stateplane_host::switch::{SwitchFile, flow_hash};
 use stateplane_native::{Compiled, Native, Options};
 use stateplane_runtime::Fellow;
 use stateplane_switch::{Switch, SwitchConfig};
+use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Packets of all workers in a go.
-const PACKETS: usize = 400_000;
+/// Packets of all workers in a go: enough for a tenth of a second.
+const PACKETS: usize = 4_000_000;
 
 const FLOWS: u16 = 256;
 
@@ -38,6 +41,16 @@ struct Job {
 
 fn main() -> ExitCode {
     let mut report = Report::new("workers", "packets/s");
+    let spins = |workers: usize| {
+        let share = 16 * PACKETS / workers;
+        on_processors(vec![share; workers], spin)
+    };
+    report.compare(
+        "a spin loop: 2 workers",
+        || spins(2),
+        "1 worker",
+        || spins(1),
+    );
     for (name, program, text) in [
         ("routing, nothing shared", "bench/p4/forward.p4", ROUTES),
         ("a count in a shared register", "docs/examples/cable.p4", ""),
@@ -64,7 +77,7 @@ fn main() -> ExitCode {
 }
 
 impl Job {
-    /// Lets `workers` pass all packets, each those of its flows.
+    /// Lets `workers` pass all packets, each as many, of its own flows.
     fn run(&self, workers: usize) -> Sample {
         let mut lanes: Vec<(Switch<Native>, Vec<Vec<u8>>)> = self
             .switches(workers)
@@ -73,19 +86,15 @@ impl Job {
             .collect();
         let server = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 18), 7000);
         for flow in 0..FLOWS {
-            let client = SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), 20_000 + flow);
+            // Clients choose ports at random (RFC 6056): those of two flows are not neighbours.
+            let port = 20_000 + flow * 37;
+            let client = SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), port);
             let frame = frame::udp(client, server, 60);
             let at = flow_hash(&frame, 0) as usize % workers;
             lanes[at].1.push(frame);
         }
-        stateplane_bench::timed(|| {
-            std::thread::scope(|scope| {
-                for (switch, frames) in &mut lanes {
-                    let share = PACKETS * frames.len() / usize::from(FLOWS);
-                    scope.spawn(move || pass(switch, frames, share));
-                }
-            });
-            PACKETS as u64
+        on_processors(lanes, |(switch, frames)| {
+            pass(switch, frames, PACKETS / workers)
         })
     }
 
@@ -111,12 +120,52 @@ impl Job {
     }
 }
 
-/// Takes `count` of `frames` through a switch.
-fn pass(switch: &mut Switch<Native>, frames: &[Vec<u8>], count: usize) {
+/// Time of `work` on all of `lanes`, each on a thread of its own that stays on a processor, as with
+/// `run --pin`. What it takes to free the results is no part of it.
+fn on_processors<L: Send, R: Send>(lanes: Vec<L>, work: impl Fn(L) -> R + Sync) -> Sample {
+    let mut done = Vec::new();
+    stateplane_bench::timed(|| {
+        std::thread::scope(|scope| {
+            let work = &work;
+            let start = |(number, lane)| {
+                scope.spawn(move || {
+                    stay_on(number);
+                    work(lane)
+                })
+            };
+            let threads: Vec<_> = lanes.into_iter().enumerate().map(start).collect();
+            done.extend(threads.into_iter().map(|thread| thread.join()));
+        });
+        PACKETS as u64
+    })
+}
+
+/// Keeps the calling thread on a processor.
+fn stay_on(processor: usize) {
+    let mut set = CpuSet::new();
+    set.set(processor).expect("so many processors");
+    sched_setaffinity(Pid::from_raw(0), &set).expect("the processor is allowed");
+}
+
+/// Takes `count` numbers of a sequence in which each follows from the one before.
+fn spin(count: usize) -> u64 {
+    (0..count as u64).fold(1, |number, _| {
+        black_box(number.wrapping_mul(6_364_136_223_846_793_005) | 1)
+    })
+}
+
+/// Takes `count` of `frames` through a switch, and gives both back: what it takes to free them is no part
+/// of the time.
+fn pass(
+    mut switch: Switch<Native>,
+    frames: Vec<Vec<u8>>,
+    count: usize,
+) -> (Switch<Native>, Vec<Vec<u8>>) {
     for (now, frame) in frames.iter().cycle().take(count).enumerate() {
         switch.handle_frame(now as u64, 0, frame);
         while let Some(sent) = switch.poll_transmit() {
             switch.recycle(sent.frame);
         }
     }
+    (switch, frames)
 }

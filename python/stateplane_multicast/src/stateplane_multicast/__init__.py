@@ -56,7 +56,7 @@ class TakenOff(Error):
 
 
 class Busy(Error):
-    """Each of the sender's lanes carries a message, and none ended in the time given."""
+    """Each of the sender's lanes for these groups carries a message, and none ended in the time given."""
 
 
 class Refused(Error):

@@ -1,12 +1,15 @@
 //! A sender: lanes of a session, repetition that waits as long as answers take and backs off,
 //! refusals and unknown outcomes (rules 17, 21, 22, 27).
 
+mod shares;
+
 use std::collections::VecDeque;
 
 use stateplane_wire::multicast::{Code, MessageType, NUMBER_END, Repr, flag};
 use stateplane_wire::round_trip::RoundTrip;
 
 use crate::{FinalTime, MessageId};
+use shares::Shares;
 
 /// Settings of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +72,8 @@ pub enum SendError {
         /// Bytes found.
         found: usize,
     },
-    /// Each lane carries a message: wait for an event.
-    #[error("each of the session's lanes carries a message")]
+    /// Each lane carries a message, or is left for messages to other groups: wait for an event.
+    #[error("each of the session's lanes for these groups carries a message")]
     NoLane,
 }
 
@@ -119,6 +122,7 @@ pub struct Sender {
     lanes: Vec<Lane>,
     /// Lanes that carry nothing; the last one is used next.
     free: Vec<u8>,
+    shares: Shares,
     under_way: usize,
     /// Lanes that have STARTs to send; one may be named twice, or have none any more.
     starts: VecDeque<u8>,
@@ -154,6 +158,7 @@ impl Sender {
             config,
             lanes: (0..config.lanes).map(|_| lane()).collect(),
             free: (0..config.lanes).rev().filter(|_| has_numbers).collect(),
+            shares: Shares::default(),
             under_way: 0,
             starts: VecDeque::new(),
             sent: VecDeque::new(),
@@ -255,6 +260,10 @@ impl Sender {
                 found: payload.len(),
             });
         }
+        let (free, lanes) = (self.free.len(), self.lanes.len());
+        if !self.shares.allow(now_us, destinations, free, lanes) {
+            return Err(SendError::NoLane);
+        }
         let repeat_us = self.patience_us();
         let repeat_at_us = now_us.saturating_add(repeat_us);
         let index = self.free.pop().ok_or(SendError::NoLane)?;
@@ -282,6 +291,7 @@ impl Sender {
             number: lane.number,
         };
         self.under_way += 1;
+        self.shares.sent(now_us, destinations);
         self.order_last(index);
         self.due_us = self.due_us.min(repeat_at_us);
         Ok(call)
@@ -344,6 +354,7 @@ impl Sender {
             self.free.push(message.lane);
         }
         self.under_way -= 1;
+        self.shares.over(destinations);
         self.pass(now_us, order, destinations);
     }
 

@@ -127,7 +127,7 @@ fn who_answers_slowly_is_waited_for() {
 #[test]
 fn what_later_messages_passed_is_repeated_before_its_time() {
     let mut sender = Sender::new(SenderConfig {
-        lanes: 40,
+        lanes: 64,
         ..CONFIG
     });
     let lost = sender.send(0, 1, Vec::new()).unwrap();
@@ -283,5 +283,22 @@ proptest! {
             }
         }
         prop_assert_eq!(calls.len() - ended.len(), sender.under_way());
+    }
+}
+
+#[test]
+fn a_group_that_does_not_answer_leaves_lanes_for_others() {
+    let mut sender = Sender::new(SenderConfig { lanes: 8, ..CONFIG });
+    let other = sender.send(0, 0b10, Vec::new()).unwrap();
+    while sender.send(1, 1, Vec::new()).is_ok() {}
+    assert_eq!(sender.under_way(), 7);
+    for now in 2..100 {
+        assert_eq!(sender.send(now, 1, Vec::new()), Err(SendError::NoLane));
+    }
+    // Each answer of the other group makes room for a message to it.
+    let mut call = other;
+    for now in 100..200 {
+        sender.handle_message(now, &complete(call, 1, now));
+        call = sender.send(now, 0b10, Vec::new()).unwrap();
     }
 }
