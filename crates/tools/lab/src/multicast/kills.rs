@@ -70,10 +70,13 @@ pub struct Kill {
     pub switch: String,
     /// Groups that it led.
     pub led: Vec<u8>,
-    /// Longest time in ms between two deliveries of a receiver, by group.
+    /// Longest time in ms between two deliveries of a receiver until the switch was started again, by
+    /// group.
     pub gaps_ms: Vec<f64>,
     /// Longest such time of all groups that began and ended in the second before the kill.
     pub quiet_ms: f64,
+    /// Longest such time of all groups that began and ended while the switch came back.
+    pub return_ms: f64,
 }
 
 /// Pauses of the groups to which a kill meant one thing.
@@ -131,6 +134,9 @@ pub struct KillsReport {
     pub roles: BTreeMap<Role, Gaps>,
     /// Pauses that began and ended in the seconds before the kills.
     pub quiet: Gaps,
+    /// Pauses that began and ended while switches came back: each loads its program on processors that
+    /// forward.
+    pub returns: Gaps,
     /// Objections of the checkers.
     pub violations: Vec<String>,
 }
@@ -163,8 +169,10 @@ impl fmt::Display for KillsReport {
                 gaps.within()
             )?;
         }
-        let (median, longest) = (self.quiet.median_ms(), self.quiet.longest_ms());
-        writeln!(f, "  no fault   {kills:6} {median:16.1} {longest:11.1}")?;
+        for (name, gaps) in [("returns", &self.returns), ("no fault", &self.quiet)] {
+            let (median, longest) = (gaps.median_ms(), gaps.longest_ms());
+            writeln!(f, "  {name:10} {kills:6} {median:16.1} {longest:11.1}")?;
+        }
         for violation in &self.violations {
             writeln!(f, "  VIOLATION   {violation}")?;
         }
@@ -185,6 +193,8 @@ struct Measured {
     led: Vec<u8>,
     quiet: u64,
     from: u64,
+    /// The switch is started again.
+    returns: u64,
     until: u64,
 }
 
@@ -214,6 +224,7 @@ pub fn run(options: &Options, kills: u32) -> Result<KillsReport, LabError> {
         kills: Vec::new(),
         roles: BTreeMap::new(),
         quiet: Gaps::default(),
+        returns: Gaps::default(),
         violations: report::violations(&history),
     };
     let deliveries = Deliveries::of(&history);
@@ -237,6 +248,7 @@ fn kill(service: &mut Service, group: u8) -> Result<Measured, LabError> {
         process.kill();
     }
     interrupt::wait_until(Instant::now() + DEAD)?;
+    let returns = boot_time_us();
     service.lab.start(&switch)?;
     service.wait_whole()?;
     Ok(Measured {
@@ -244,6 +256,7 @@ fn kill(service: &mut Service, group: u8) -> Result<Measured, LabError> {
         led,
         quiet,
         from,
+        returns,
         until: boot_time_us(),
     })
 }
@@ -296,11 +309,16 @@ impl Deliveries {
 impl KillsReport {
     fn add(&mut self, kill: &Measured, deliveries: &Deliveries, several: u32) {
         let groups = 0..GROUPS;
-        let during = |group| deliveries.longest_ms(group, kill.from, kill.until);
+        let during = |group| deliveries.longest_ms(group, kill.from, kill.returns);
         let during: Vec<f64> = groups.clone().map(during).collect();
-        let before = |group| deliveries.longest_within_ms(group, kill.quiet, kill.from);
-        let quiet_ms = groups.clone().map(before).fold(0.0, f64::max);
+        let within = |from, until| {
+            let longest = |group| deliveries.longest_within_ms(group, from, until);
+            groups.clone().map(longest).fold(0.0, f64::max)
+        };
+        let quiet_ms = within(kill.quiet, kill.from);
+        let return_ms = within(kill.returns, kill.until);
         self.quiet.add(quiet_ms);
+        self.returns.add(return_ms);
         for (group, gap) in groups.zip(&during) {
             let role = Role::of(group, &kill.led, several);
             let all = self.roles.entry(role).or_default();
@@ -312,6 +330,7 @@ impl KillsReport {
             led: kill.led.clone(),
             gaps_ms: during,
             quiet_ms,
+            return_ms,
         });
     }
 }
@@ -371,7 +390,8 @@ mod tests {
             led: vec![1],
             quiet: 0,
             from: 10_000,
-            until: 200_000,
+            returns: 200_000,
+            until: 300_000,
         };
         let mut report = KillsReport {
             seed: 1,
@@ -380,13 +400,15 @@ mod tests {
             kills: Vec::new(),
             roles: BTreeMap::new(),
             quiet: Gaps::default(),
+            returns: Gaps::default(),
             violations: Vec::new(),
         };
         let of = deliveries(&[
-            (0, 1, &[9_000, 12_000, 199_000, 201_000]),
-            (1, 2, &[8_000, 100_000, 199_500, 201_000]),
+            (0, 1, &[9_000, 12_000, 199_000, 201_000, 240_000]),
+            (1, 2, &[8_000, 100_000, 199_500, 201_000, 230_000, 290_000]),
         ]);
         report.add(&kill, &of, 300);
+        assert_eq!(report.returns.longest_ms(), 60.0);
         assert_eq!(report.roles[&Role::Led].longest_ms(), 99.5);
         assert_eq!(report.roles[&Role::Shares].longest_ms(), 187.0);
         assert_eq!(report.roles[&Role::Led].within(), 1);
