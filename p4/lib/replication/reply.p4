@@ -239,12 +239,16 @@ control HandleMessage(
         } else if (hdr.message.type == TYPE_RECALL) {
             handle_recall.apply(hdr, meta);
         } else if (hdr.message.type == TYPE_PROBE_REPLY) {
-            replication_heard.write((bit<32>)meta.shard, meta.now);
+            @atomic @apart {
+                replication_heard.write((bit<32>)meta.shard, meta.now);
+            }
         } else if (hdr.message.type == TYPE_LEASE_REPLY
             || hdr.message.type == TYPE_WRITE_REPLY
             || hdr.message.type == TYPE_RENEW_REPLY
             || hdr.message.type == TYPE_REFUSAL) {
-            replication_heard.write((bit<32>)meta.shard, meta.now);
+            @atomic @apart {
+                replication_heard.write((bit<32>)meta.shard, meta.now);
+            }
             if (meta.found) {
                 handle_reply.apply(hdr, meta, standard_metadata);
                 if (meta.process) {

@@ -5,7 +5,11 @@
 //! one lock of a domain that is locked as a whole. The locks are released at the block's end. That
 //! is two-phase locking, so that blocks are serialisable; and as all blocks take the domains in one
 //! order, none waits for another in a circle.
+//!
+//! Registers whose author puts their elements into units are a domain with a lock for each unit. A
+//! block takes all of these that it needs where it names the units that it uses.
 
+mod arrays;
 mod domains;
 mod leaves;
 mod outside;
@@ -14,10 +18,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use arrays::Arrays;
 use domains::Domains;
 use run::Run;
 use stateplane_ir::{MeterId, Program, RegisterId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Locks of a program's atomic blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +31,7 @@ pub struct LockPlan {
     pub domains: Vec<Domain>,
     registers: Vec<Option<usize>>,
     meters: Vec<Option<usize>>,
+    units: BTreeMap<String, usize>,
 }
 
 impl LockPlan {
@@ -37,6 +43,11 @@ impl LockPlan {
     /// Position of the domain of a meter that some atomic block uses.
     pub fn of_meter(&self, meter: MeterId) -> Option<usize> {
         self.meters.get(meter.index()).copied().flatten()
+    }
+
+    /// Position of the domain of units, whose registers have none of their own.
+    pub fn of_units(&self, name: &str) -> Option<usize> {
+        self.units.get(name).copied()
     }
 }
 
@@ -58,6 +69,16 @@ pub enum Grain {
         length: u64,
         /// Indices, as expressions over what the packet brings.
         indices: BTreeSet<String>,
+    },
+    /// The elements of the domain's arrays in one unit. A block locks all units that it uses where
+    /// it names them, in the order of their numbers, and nothing where it uses the elements.
+    Unit {
+        /// Elements of a unit.
+        elements: u64,
+        /// Number of units, and locks.
+        count: u64,
+        /// Numbers of units, as expressions over what the packet brings.
+        numbers: BTreeSet<String>,
     },
     /// All elements of all its arrays.
     Whole(Vec<Reason>),
@@ -105,6 +126,15 @@ pub enum Reason {
         /// The array.
         array: String,
     },
+    /// A block may use elements of a register of units before it names the units that it uses.
+    UnitsNotNamed {
+        /// The units.
+        units: String,
+        /// The register.
+        array: String,
+        /// `file:line:column` of the use; empty if the program does not tell.
+        place: String,
+    },
     /// The program is too large to be followed.
     TooLarge,
 }
@@ -115,12 +145,13 @@ pub enum Reason {
 /// The program's statements tell their places if it was checked so
 /// ([`Stmt::At`](stateplane_ir::Stmt::At)).
 pub fn locks(program: &Program) -> LockPlan {
-    let used = outside::used(program);
+    let arrays = Arrays::new(program);
+    let used = outside::used(program, &arrays);
     if used.blocks.iter().next().is_none() {
         return LockPlan::default();
     }
-    let mut domains = Domains::new(program);
-    match Run::new(program) {
+    let mut domains = Domains::new(program, &arrays);
+    match Run::new(program, &arrays) {
         Some(run) => {
             for array in used.parsers.iter() {
                 domains.lock_as_whole(array, |array| Reason::Parser { array });

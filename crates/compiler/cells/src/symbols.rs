@@ -31,7 +31,7 @@ pub(crate) struct Symbols {
 }
 
 /// Characters after which an expression is shortened.
-const LONG: usize = 120;
+const LONG: usize = 64;
 
 impl Symbols {
     pub fn make(&mut self, node: Node) -> Symbol {

@@ -80,6 +80,8 @@ stateplane_diagnostics::codes! {
     TOO_MANY_INSTANCES = "E1608": "the program makes too many instances, or nests them too deep";
     MISPLACED_ANNOTATION = "E1609": "an annotation stands where it cannot, or twice";
     ANNOTATION_BODY = "E1610": "the body of an annotation is not what the annotation must have";
+    UNITS = "E1611": "units of registers are declared or used as they cannot be";
+    APART = "E1612": "an atomic block that stands apart does more than use registers";
     NOT_SUPPORTED = "E1701": "something of the language or architecture is not supported";
     LIMIT = "E1702": "the program exceeds a limit of the compiler";
     VALUE_TRUNCATED = "W1001": "a constant does not fit its type and is cut";

@@ -54,6 +54,7 @@ mod specialise;
 mod stmt;
 mod table;
 mod types;
+mod units;
 mod value;
 mod value_set;
 

@@ -237,14 +237,15 @@ impl<'a> Checker<'a> {
             return ValueKind::Poison;
         }
         self.claim_name("register", &name, span);
-        let annotations = self.kept(annotations);
-        self.register_interface(element, &annotations);
+        let kept = self.kept(annotations);
+        self.register_interface(element, &kept);
         self.out.registers.push(ir::Register {
             name,
             element: lowered,
             size,
-            annotations,
+            annotations: kept,
         });
+        self.register_units(annotations);
         let id = ir::RegisterId(self.out.registers.len() as u32 - 1);
         ValueKind::Instance(Instance::Register(id))
     }

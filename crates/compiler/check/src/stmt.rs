@@ -128,16 +128,6 @@ impl<'a> Checker<'a> {
         );
     }
 
-    fn nested_block(&mut self, block: &'a tree::Block) {
-        let atomic = annotation::find(&block.annotations, "atomic").is_some();
-        let ((), statements) = self.nested(|checker| checker.block(block));
-        if atomic {
-            self.emit(ir::Stmt::Atomic(statements));
-        } else {
-            self.callable.block.extend(statements);
-        }
-    }
-
     /// Declares a variable; `reset` where its declaration may be reached again within
     /// one run of its callable.
     pub(crate) fn variable(&mut self, decl: &'a tree::VariableDecl, reset: bool) {

@@ -16,8 +16,27 @@ pub const SIDE_EFFECTS_ALLOWED: &str = "side_effects_allowed";
 /// (`docs/programs.md`).
 pub const DRAWN_AT_START: &str = "drawn_at_start";
 
+/// Annotation of a register whose elements workers lock in units. An extension of P4-16
+/// (`docs/programs.md`).
+pub const UNIT: &str = "unit";
+
+/// Annotation of an atomic block that names the units it uses. An extension of P4-16
+/// (`docs/programs.md`).
+pub const USES: &str = "uses";
+
+/// Annotation of an atomic block that is no part of the one around it. An extension of P4-16
+/// (`docs/programs.md`).
+pub const APART: &str = "apart";
+
 /// All annotations by which P4-16 is extended.
-pub const EXTENSIONS: [&str; 3] = [SIDE_EFFECTS_WAIT, SIDE_EFFECTS_ALLOWED, DRAWN_AT_START];
+pub const EXTENSIONS: [&str; 6] = [
+    SIDE_EFFECTS_WAIT,
+    SIDE_EFFECTS_ALLOWED,
+    DRAWN_AT_START,
+    UNIT,
+    USES,
+    APART,
+];
 
 /// An annotation of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ mod print;
 pub mod program;
 pub mod stmt;
 pub mod types;
+pub mod units;
 pub mod verify;
 
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use parse::{ParseError, parse};
 pub use program::*;
 pub use stmt::*;
 pub use types::*;
+pub use units::*;
 pub use verify::{
     MAX_LEAVES, MAX_NESTING, MAX_TYPE_DEPTH, MAX_VARBIT_WIDTH, MAX_WIDTH, VerifyError, verify,
 };

@@ -21,6 +21,7 @@ mod unused;
 mod walk;
 
 pub use guard::{Whole, guard};
+pub use walk::each_op;
 
 use crate::Program;
 

@@ -67,6 +67,9 @@ pub enum Stmt {
     /// Like [`Stmt::Block`], from a block annotated `@atomic`: no other worker's
     /// register operation comes between its own.
     Atomic(Vec<Stmt>),
+    /// An atomic block, from one annotated `@apart`, that is no part of the one around it: others
+    /// may see what it did before that ends. Nothing in it leaves it or calls anything.
+    Apart(Vec<Stmt>),
     /// Runs `body`, then `update`, over again, until [`Stmt::Break`], `Return` or
     /// `Exit`; [`Stmt::Continue`] goes on with `update`. A loop's condition is an `If`
     /// with a `Break` in front of its body.
@@ -180,6 +183,15 @@ pub enum Op {
         index: Expr,
         /// Of the element's type.
         value: Expr,
+    },
+    /// From a block annotated `@uses`: until the outermost atomic block ends, it and what it calls
+    /// use no elements of these registers but those in the units at these numbers. An element's
+    /// unit is its own number divided by the elements of a unit.
+    Uses {
+        /// Name of the [`Units`](crate::Units).
+        units: String,
+        /// Numbers of units, at most [`MOST_UNITS`](crate::MOST_UNITS).
+        numbers: Vec<Expr>,
     },
     /// `counter.count(index)`.
     CounterCount {

@@ -90,7 +90,7 @@ impl Reached {
                     }
                     self.statements(program, default, in_control);
                 }
-                Stmt::Block(body) | Stmt::Atomic(body) => {
+                Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => {
                     self.statements(program, body, in_control);
                 }
                 Stmt::Loop { body, update } => {

@@ -10,6 +10,7 @@
 //! * `machine`: variables, packet and requests of the packet at hand.
 //! * `place`, `expr`, `wide`: reading, computing, writing.
 //! * `stmt`, `call`, `parser`, `packet`, `ops`: statements and operations.
+//! * `units`: checks of what atomic blocks say that they use, for tests.
 //! * `observe`, `watch`: telling an [`Observer`] what happens.
 //! * `engine`: the [`Engine`](stateplane_runtime::Engine).
 
@@ -24,6 +25,7 @@ mod packet;
 mod parser;
 mod place;
 mod stmt;
+mod units;
 mod watch;
 mod wide;
 
@@ -41,6 +43,7 @@ use stateplane_ir::{Program, VerifyError};
 use stateplane_runtime::Layout;
 use stateplane_runtime::{Fellow, StateError, TargetState};
 use thiserror::Error;
+use units::UnitCheck;
 
 /// Settings of an interpreter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,6 +113,28 @@ impl Interp {
         let plan = stateplane_cells::locks(&program);
         let state = TargetState::guarded(&program, plan, options.seed)?;
         Interp::with_state(program, state, ())
+    }
+}
+
+impl Interp {
+    /// Loads a program like [`Interp::new`], for tests of programs whose atomic blocks name the
+    /// units of registers that they use.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    ///
+    /// # Panics
+    ///
+    /// The engine panics as soon as a block uses an element of a unit that it did not name.
+    pub fn checked(mut program: Program, options: Options) -> Result<Interp, LoadError> {
+        stateplane_ir::verify(&program).map_err(LoadError::Invalid)?;
+        guard(&mut program, Whole::Nothing);
+        let units = UnitCheck::new(&program);
+        let state = TargetState::new(&program, options.seed)?;
+        let mut interp = Interp::with_state(program, state, ())?;
+        interp.machine.units = Some(Box::new(units));
+        Ok(interp)
     }
 }
 

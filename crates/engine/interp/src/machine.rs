@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::place::Spot;
+use crate::units::UnitCheck;
 use stateplane_ir::{Program, Type};
 use stateplane_runtime::{Color, Layout, TargetState};
 
@@ -89,6 +90,8 @@ pub(crate) struct Machine {
     pub(crate) data: Vec<u8>,
     /// Last result of each direct meter.
     pub(crate) colors: Vec<Color>,
+    /// In tests, checks of what atomic blocks use.
+    pub(crate) units: Option<Box<UnitCheck>>,
     pub(crate) spare_words: Vec<Vec<u128>>,
     pub(crate) spare_frames: Vec<Vec<u8>>,
 }
@@ -115,6 +118,7 @@ impl Machine {
             data: Vec::new(),
             colors: vec![Color::Green; state.meters().len()],
             state,
+            units: None,
             spare_words: Vec::new(),
             spare_frames: Vec::new(),
         }

@@ -3,7 +3,7 @@
 use crate::machine::{Flow, Run};
 use crate::observe::{Event, Observer};
 use num_bigint::BigUint;
-use stateplane_ir::{CloneKind, Expr, HashAlgorithm, Op, Place, Type};
+use stateplane_ir::{CloneKind, Expr, HashAlgorithm, MOST_UNITS, Op, Place, RegisterId, Type};
 use stateplane_runtime::bits::{self, word_count};
 use stateplane_runtime::layout::scalar_bits;
 use stateplane_runtime::{DROP_PORT, Digest, Shape, Value};
@@ -37,8 +37,7 @@ impl<O: Observer> Run<'_, O> {
                 index,
                 result,
             } => {
-                let index = self.index(index);
-                self.m.state.lock_register(*register, index);
+                let index = self.register_index(*register, index);
                 let watched = self.watch(result);
                 let spot = self.spot(result);
                 let base = self.m.stack.len();
@@ -60,8 +59,7 @@ impl<O: Observer> Run<'_, O> {
                 index,
                 value,
             } => {
-                let index = self.index(index);
-                self.m.state.lock_register(*register, index);
+                let index = self.register_index(*register, index);
                 let base = self.m.stack.len();
                 self.push(value);
                 self.tell(|run| {
@@ -80,6 +78,7 @@ impl<O: Observer> Run<'_, O> {
                 array.store(index, &m.stack[base..]);
                 m.stack.truncate(base);
             }
+            Op::Uses { units, numbers } => self.uses_units(units, numbers),
             Op::CounterCount { counter, index } => {
                 let index = self.index(index);
                 let bytes = self.m.frame.len() as u64;
@@ -207,6 +206,28 @@ impl<O: Observer> Run<'_, O> {
             Op::LogMessage { format, values } => self.log(format, values),
         }
         self.faulted().unwrap_or(Flow::Next)
+    }
+
+    /// The index of an element that is about to be used, and is locked.
+    fn register_index(&mut self, register: RegisterId, index: &Expr) -> u64 {
+        let index = self.index(index);
+        self.m.state.lock_register(register, index);
+        if let Some(units) = &self.m.units {
+            units.uses(&self.code.program, register, index);
+        }
+        index
+    }
+
+    fn uses_units(&mut self, units: &str, numbers: &[Expr]) {
+        let mut given = [0; MOST_UNITS];
+        for (given, number) in given.iter_mut().zip(numbers) {
+            *given = self.index(number);
+        }
+        let given = &given[..numbers.len().min(MOST_UNITS)];
+        self.m.state.lock_units(units, given);
+        if let Some(check) = &mut self.m.units {
+            check.names(units, given);
+        }
     }
 
     /// base + hash mod max, modulo the result's width.

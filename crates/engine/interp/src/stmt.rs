@@ -78,8 +78,14 @@ impl<O: Observer> Run<'_, O> {
             Stmt::Block(stmts) => self.stmts(stmts),
             Stmt::Atomic(stmts) => {
                 self.m.state.enter_atomic();
-                let flow = self.stmts(stmts);
+                let flow = self.inside(stmts);
                 self.m.state.leave_atomic();
+                flow
+            }
+            Stmt::Apart(stmts) => {
+                self.m.state.enter_apart();
+                let flow = self.inside(stmts);
+                self.m.state.leave_apart();
                 flow
             }
             Stmt::Loop { body, update } => self.rounds(body, update),
@@ -92,6 +98,18 @@ impl<O: Observer> Run<'_, O> {
                 Flow::Exit
             }
         }
+    }
+
+    /// The statements of an atomic block.
+    fn inside(&mut self, stmts: &[Stmt]) -> Flow {
+        if let Some(units) = &mut self.m.units {
+            units.enter();
+        }
+        let flow = self.stmts(stmts);
+        if let Some(units) = &mut self.m.units {
+            units.leave();
+        }
+        flow
     }
 
     fn rounds(&mut self, body: &[Stmt], update: &[Stmt]) -> Flow {

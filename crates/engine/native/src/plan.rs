@@ -2,17 +2,20 @@
 //! are read from the frame itself.
 
 mod calls;
+mod locks;
 mod writes;
+
+use locks::Locks;
 
 pub(crate) use calls::{Binding, Calls, fixed_place};
 pub(crate) use writes::params;
 
 use rustc_hash::FxHashMap;
 use stateplane_cells::LockPlan;
-use stateplane_ir::{MeterId, Op, Program, RegisterId, Stmt, StructId, Type};
+use stateplane_ir::{Op, Program, Stmt, StructId, Type};
 use stateplane_runtime::bits::word_count;
 use stateplane_runtime::layout::{LeafKind, scalar_bits};
-use stateplane_runtime::register::{LockPlacement, Placement};
+use stateplane_runtime::register::Placement;
 use stateplane_runtime::{Register, StateError, Storage};
 use std::ops::Range;
 
@@ -92,14 +95,6 @@ pub(crate) struct Plan {
     pub(crate) locks: Option<Locks>,
 }
 
-/// Locks of atomic blocks.
-#[derive(Debug)]
-pub(crate) struct Locks {
-    pub(crate) plan: LockPlan,
-    /// By domain.
-    pub(crate) placements: Vec<LockPlacement>,
-}
-
 impl Plan {
     /// Plans a verified program.
     pub(crate) fn new(program: Program, locks: Option<LockPlan>) -> Result<Plan, StateError> {
@@ -113,10 +108,7 @@ impl Plan {
             validities: Vec::new(),
             calls,
             registers: placements.registers,
-            locks: locks.map(|plan| Locks {
-                plan,
-                placements: placements.locks,
-            }),
+            locks: locks.map(|plan| Locks::new(&program, plan, placements.locks)),
             unaligned: false,
             emits_bits: false,
             counts_transitions: program.parsers.iter().any(has_cycle),
@@ -144,16 +136,6 @@ impl Plan {
             plan.largest = plan.largest.max(placement.stride);
         }
         Ok(plan)
-    }
-
-    /// The lock domain of a register, if it has one.
-    pub(crate) fn lock_of_register(&self, register: RegisterId) -> Option<usize> {
-        self.locks.as_ref()?.plan.of_register(register)
-    }
-
-    /// The lock domain of a meter, if it has one.
-    pub(crate) fn lock_of_meter(&self, meter: MeterId) -> Option<usize> {
-        self.locks.as_ref()?.plan.of_meter(meter)
     }
 
     /// Words of the packet between blocks, with one for each header whose place in the
@@ -439,7 +421,7 @@ pub(crate) fn each_within<'p>(stmts: &'p [Stmt], see: &mut dyn FnMut(&'p Stmt)) 
                 each_within(body, see);
                 each_within(update, see);
             }
-            Stmt::Block(body) | Stmt::Atomic(body) => each_within(body, see),
+            Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => each_within(body, see),
             _ => {}
         }
     }

@@ -5,6 +5,7 @@ mod tests;
 
 use crate::register::{LockPlacement, Memory};
 use stateplane_cells::LockPlan;
+use stateplane_ir::MOST_UNITS;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -67,18 +68,23 @@ pub(crate) struct Locks {
     shared: Option<Arc<Shared>>,
     /// Atomic blocks that the engine is in, one within the other.
     depth: u32,
-    /// For each domain the lock that the engine holds.
+    /// For each domain what the engine holds.
     held: Vec<Option<Held>>,
+    /// In a block that stands apart the domains that the block around it holds.
+    around: Vec<bool>,
     waits: u64,
 }
 
-/// A lock that an engine holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Held {
-    /// At this offset in memory.
-    At(usize),
-    /// The block's index is past the end of the arrays, so there is nothing to lock.
-    Nothing,
+/// What an engine holds of a domain: the offsets of locks in memory, and how many there are. There
+/// is none if the block's index is past the end of the arrays.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Held([usize; MOST_UNITS], usize);
+
+impl Held {
+    fn offsets(&self) -> &[usize] {
+        let Held(offsets, count) = self;
+        &offsets[..*count]
+    }
 }
 
 struct Shared {
@@ -145,14 +151,64 @@ impl Locks {
         if self.depth > 0 {
             return;
         }
+        self.release(|_| true);
+    }
+
+    /// Enters a block that is no part of the one around it.
+    pub(crate) fn enter_apart(&mut self) {
+        self.enter();
+        self.around.clear();
+        self.around.extend(self.held.iter().map(Option::is_some));
+    }
+
+    /// Leaves the block: what it took is free, and what the block around it holds is held on.
+    pub(crate) fn leave_apart(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        let around = std::mem::take(&mut self.around);
+        self.release(|domain| !around.get(domain).is_some_and(|held| *held));
+        self.around = around;
+    }
+
+    fn release(&mut self, is_due: impl Fn(usize) -> bool) {
         let Some(shared) = &self.shared else {
             return;
         };
-        for held in &mut self.held {
-            if let Some(Held::At(offset)) = held.take() {
-                shared.memory.flag(offset).release();
+        for (domain, held) in self.held.iter_mut().enumerate() {
+            if let Some(given) = held.take_if(|_| is_due(domain)) {
+                for offset in given.offsets() {
+                    shared.memory.flag(*offset).release();
+                }
             }
         }
+    }
+
+    /// Takes the locks of units, unless the block has named units of the domain before. Their order
+    /// keeps blocks that need the same two units from waiting for each other.
+    pub(crate) fn lock_units(&mut self, domain: Option<usize>, numbers: &[u64]) {
+        let (Some(shared), Some(domain)) = (&self.shared, domain) else {
+            return;
+        };
+        if self.depth == 0 || self.held[domain].is_some() {
+            return;
+        }
+        let placement = shared.placements[domain];
+        let mut held = Held::default();
+        let mut wanted = [usize::MAX; MOST_UNITS];
+        for (wanted, number) in wanted.iter_mut().zip(numbers) {
+            *wanted = placement.offset(*number).unwrap_or(usize::MAX);
+        }
+        wanted.sort_unstable();
+        for offset in wanted {
+            if offset == usize::MAX || held.offsets().last() == Some(&offset) {
+                continue;
+            }
+            if take(shared.memory.flag(offset)) {
+                self.waits += 1;
+            }
+            held.0[held.1] = offset;
+            held.1 += 1;
+        }
+        self.held[domain] = Some(held);
     }
 
     /// Takes the lock of a domain for the element at `index`, unless the block holds it.
@@ -163,15 +219,15 @@ impl Locks {
         if self.depth == 0 {
             return;
         }
-        let wanted = match shared.placements[domain].offset(index) {
-            Some(offset) => Held::At(offset),
-            None => Held::Nothing,
-        };
+        let mut wanted = Held::default();
+        if let Some(offset) = shared.placements[domain].offset(index) {
+            (wanted.0[0], wanted.1) = (offset, 1);
+        }
         match self.held[domain] {
             // The plan has one index for each domain in a block.
             Some(held) => debug_assert!(held == wanted, "domain {domain} has two indices"),
             None => {
-                if let Held::At(offset) = wanted
+                if let [offset] = *wanted.offsets()
                     && take(shared.memory.flag(offset))
                 {
                     self.waits += 1;

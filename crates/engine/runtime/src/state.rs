@@ -276,6 +276,23 @@ impl TargetState {
         self.locks.leave();
     }
 
+    /// Enters an atomic block that is no part of the one around it. It holds no such block.
+    pub fn enter_apart(&mut self) {
+        self.locks.enter_apart();
+    }
+
+    /// Leaves it.
+    pub fn leave_apart(&mut self) {
+        self.locks.leave_apart();
+    }
+
+    /// Makes sure, within an atomic block, that no fellow uses the elements of registers that are
+    /// in these units before the block ends.
+    pub fn lock_units(&mut self, units: &str, numbers: &[u64]) {
+        let domain = self.locks.plan().and_then(|it| it.of_units(units));
+        self.locks.lock_units(domain, numbers);
+    }
+
     /// Makes sure, within an atomic block, that no fellow uses the element `index` of a register
     /// before the block ends.
     pub fn lock_register(&mut self, register: RegisterId, index: u64) {

@@ -1,6 +1,6 @@
 //! Runs every packet test of the applications, `apps/*/tests/*.stf`, and those in
-//! this folder, on the reference interpreter, with and without the passes of the IR, and as
-//! machine code: all meet what is expected, and end in the same state.
+//! this folder, on the reference interpreter, which checks the units of registers that atomic blocks
+//! name, with and without the passes of the IR, and as machine code: all meet what is expected, and end in the same state.
 
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
@@ -59,7 +59,7 @@ fn interpret(path: &Path, programs: &mut Programs) -> Result<Passed, String> {
         .entry(key)
         .or_insert_with(|| program(&main, &script))
         .clone()?;
-    let interp = Interp::new(program.clone(), Default::default());
+    let interp = Interp::checked(program.clone(), Default::default());
     let interp = run(&script, interp.map_err(|error| error.to_string())?);
     Ok(Passed {
         interp: interp.map_err(|error| format!("interp: {error}"))?,

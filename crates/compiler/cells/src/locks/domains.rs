@@ -1,12 +1,13 @@
 //! Domains of a program's arrays, and their order.
 
+use super::arrays::{Arrays, Kind};
 use super::run::{Run, Use};
 use super::{Access, Domain, Edge, Grain, LockPlan, Reason};
 use crate::symbols::Symbol;
 use stateplane_ir::Program;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An array: a register, or behind the registers a meter.
+/// An array ([`Arrays`]).
 #[derive(Default)]
 struct Array {
     name: String,
@@ -14,6 +15,10 @@ struct Array {
     used: bool,
     /// Why its elements cannot be locked one by one.
     whole: Option<Reason>,
+    /// True if a block that stands apart uses it.
+    apart: bool,
+    /// The units with which it is locked, if blocks name these.
+    unit: Option<usize>,
     indices: BTreeSet<String>,
 }
 
@@ -23,28 +28,32 @@ type Order = BTreeMap<(usize, usize), Edge>;
 /// Arrays, the lower number first.
 type Pairs = BTreeSet<(usize, usize)>;
 
-pub(super) struct Domains {
-    registers: usize,
+pub(super) struct Domains<'p> {
+    program: &'p Program,
+    kinds: &'p Arrays,
     arrays: Vec<Array>,
     /// The group of each array that is used, by the first array of the group.
     groups: Vec<Option<usize>>,
     order: Order,
 }
 
-impl Domains {
-    pub fn new(program: &Program) -> Domains {
-        let registers = program.registers.iter().map(|it| (&it.name, it.size));
-        let meters = program.meters.iter().map(|it| (&it.name, it.size));
+impl<'p> Domains<'p> {
+    pub fn new(program: &'p Program, kinds: &'p Arrays) -> Domains<'p> {
+        let registers = program.registers.iter().map(|it| (&*it.name, it.size));
+        let meters = program.meters.iter().map(|it| (&*it.name, it.size));
+        let units = kinds.all_units().map(|(_, name, it)| (name, it.count));
         let arrays: Vec<Array> = registers
             .chain(meters)
+            .chain(units)
             .map(|(name, length)| Array {
-                name: name.clone(),
+                name: name.to_owned(),
                 length,
                 ..Array::default()
             })
             .collect();
         Domains {
-            registers: program.registers.len(),
+            program,
+            kinds,
             groups: vec![None; arrays.len()],
             arrays,
             order: Order::new(),
@@ -53,7 +62,7 @@ impl Domains {
 
     /// True if some use of the array is known.
     pub fn has(&self, array: usize) -> bool {
-        self.arrays[array].used
+        self.arrays[array].used || self.arrays[array].unit.is_some()
     }
 
     /// An array whose uses were not followed.
@@ -65,13 +74,28 @@ impl Domains {
 
     /// Makes groups of what a run uses, and their order.
     pub fn follow(&mut self, run: &Run<'_>) {
+        let named = self.named(run);
+        // An element of a unit is locked with its unit, and units are locked or nothing.
+        let is_other = |array: usize| match self.kinds.kind(array) {
+            Kind::Register(_) => {
+                let units = self.kinds.units_of(array);
+                !units.is_some_and(|units| named.contains(&units))
+            }
+            Kind::Meter(_) => true,
+            Kind::Units => named.contains(&array),
+        };
+        let uses: Vec<&Use> = run.uses.iter().filter(|it| is_other(it.array)).collect();
         // Pairs of arrays that a block may use both, at one index and at two.
         let mut together = BTreeSet::new();
         let mut apart = BTreeSet::new();
-        for it in &run.uses {
+        for it in &uses {
+            let is_units = self.is_units(it.array);
             let array = &mut self.arrays[it.array];
             array.used = true;
-            if array.indices.len() < SHOWN {
+            array.apart |= it.apart;
+            if let Some(numbers) = run.unit_numbers.get(&it.array) {
+                array.indices.clone_from(numbers);
+            } else if array.indices.len() < SHOWN {
                 array.indices.insert(run.symbols.text(it.index));
             }
             for before in it.maybe.iter() {
@@ -85,7 +109,7 @@ impl Domains {
                         &mut apart
                     };
                     set.insert((other.min(it.array), other.max(it.array)));
-                } else if index != it.index && array.whole.is_none() {
+                } else if index != it.index && array.whole.is_none() && !is_units {
                     let access = |index: Symbol, place: &str| Access {
                         index: run.symbols.text(index),
                         place: place.to_owned(),
@@ -98,9 +122,46 @@ impl Domains {
             }
         }
         self.group(&together, &apart);
-        for it in &run.uses {
+        for it in uses {
             self.note(run, it);
         }
+        for (units, _, it) in self.kinds.all_units() {
+            if named.contains(&units) {
+                for register in &it.registers {
+                    self.arrays[register.index()].unit = Some(units);
+                }
+            }
+        }
+    }
+
+    /// Units that blocks name before they use any of their elements.
+    fn named(&mut self, run: &Run<'_>) -> BTreeSet<usize> {
+        let kinds = self.kinds;
+        let mut named = BTreeSet::new();
+        for (units, name, it) in kinds.all_units() {
+            if !run.uses.iter().any(|it| it.array == units) {
+                continue;
+            }
+            let registers = it.registers.iter().map(|it| it.index());
+            let in_parser = registers.clone().find(|at| self.has(*at));
+            let (at, place) = match (run.without_units.get(&units), in_parser) {
+                (Some((at, place)), _) => (*at, place.to_string()),
+                (None, Some(at)) => (at, String::new()),
+                (None, None) => {
+                    named.insert(units);
+                    continue;
+                }
+            };
+            let reason = Reason::UnitsNotNamed {
+                units: name.to_owned(),
+                array: self.arrays[at].name.clone(),
+                place,
+            };
+            for at in registers.filter(|at| kinds.change(*at)) {
+                self.arrays[at].whole.get_or_insert_with(|| reason.clone());
+            }
+        }
+        named
     }
 
     /// Groups arrays of one length that are used together, and then always at one index.
@@ -121,6 +182,11 @@ impl Domains {
     }
 
     fn fit(&self, one: usize, other: usize) -> bool {
+        // What is taken apart is to be free again before the block around it ends.
+        let alone = |at: &usize| self.is_units(*at) || self.arrays[*at].apart;
+        if [one, other].iter().any(alone) {
+            return false;
+        }
         let (one, other) = (&self.arrays[one], &self.arrays[other]);
         one.whole.is_none() && other.whole.is_none() && one.length == other.length
     }
@@ -159,8 +225,9 @@ impl Domains {
         let circles = self.circles();
         let mut plan = LockPlan {
             domains: Vec::new(),
-            registers: vec![None; self.registers],
-            meters: vec![None; self.arrays.len() - self.registers],
+            registers: vec![None; self.program.registers.len()],
+            meters: vec![None; self.program.meters.len()],
+            units: BTreeMap::new(),
         };
         for group in self.sorted() {
             let number = plan.domains.len();
@@ -168,9 +235,12 @@ impl Domains {
                 .filter(|at| self.groups[*at] == Some(group))
                 .collect();
             for &at in &members {
-                match at.checked_sub(self.registers) {
-                    None => plan.registers[at] = Some(number),
-                    Some(meter) => plan.meters[meter] = Some(number),
+                match self.kinds.kind(at) {
+                    Kind::Register(register) => plan.registers[register.index()] = Some(number),
+                    Kind::Meter(meter) => plan.meters[meter.index()] = Some(number),
+                    Kind::Units => {
+                        plan.units.insert(self.arrays[at].name.clone(), number);
+                    }
                 }
             }
             plan.domains
@@ -306,8 +376,24 @@ impl Domains {
         sorted
     }
 
+    fn is_units(&self, array: usize) -> bool {
+        matches!(self.kinds.kind(array), Kind::Units)
+    }
+
+    fn unit_elements(&self, array: usize) -> u64 {
+        let mut all = self.kinds.all_units();
+        let found = all.find(|(number, ..)| *number == array);
+        found.map_or(1, |(_, _, units)| units.elements)
+    }
+
     fn describe(&self, members: &[usize], circles: Option<&Vec<Reason>>) -> Domain {
-        let arrays = members.iter().map(|at| self.arrays[*at].name.clone());
+        let is_within = |at: usize| {
+            let units = self.arrays[at].unit;
+            members.contains(&at) || units.is_some_and(|units| members.contains(&units))
+        };
+        let arrays = (0..self.arrays.len())
+            .filter(|at| is_within(*at) && !self.is_units(*at))
+            .map(|at| self.arrays[at].name.clone());
         let own = members
             .iter()
             .filter_map(|at| self.arrays[*at].whole.clone());
@@ -320,13 +406,17 @@ impl Domains {
         let indices = members.iter().flat_map(|at| &self.arrays[*at].indices);
         Domain {
             arrays: arrays.collect(),
-            grain: if reasons.is_empty() {
-                Grain::Element {
-                    length: members.first().map_or(0, |at| self.arrays[*at].length),
+            grain: match members.first() {
+                _ if !reasons.is_empty() => Grain::Whole(reasons),
+                Some(&at) if self.is_units(at) => Grain::Unit {
+                    elements: self.unit_elements(at),
+                    count: self.arrays[at].length,
+                    numbers: indices.cloned().collect(),
+                },
+                first => Grain::Element {
+                    length: first.map_or(0, |at| self.arrays[*at].length),
                     indices: indices.cloned().collect(),
-                }
-            } else {
-                Grain::Whole(reasons)
+                },
             },
         }
     }

@@ -1,6 +1,8 @@
 //! Uses of arrays as the text of a program has them, followed or not.
 
+use super::arrays::Arrays;
 use super::state::Set;
+use stateplane_ir::passes::each_op;
 use stateplane_ir::{Callee, Op, Program, Stmt, TableId};
 use std::collections::BTreeSet;
 
@@ -14,9 +16,9 @@ pub(super) struct Used {
 }
 
 /// The arrays that need a domain, and more.
-pub(super) fn used(program: &Program) -> Used {
+pub(super) fn used(program: &Program, arrays: &Arrays) -> Used {
     let mut used = Used::default();
-    let mut all = Search::new(program);
+    let mut all = Search::new(program, arrays);
     for control in &program.controls {
         all.stmts(&control.body, false);
     }
@@ -27,7 +29,7 @@ pub(super) fn used(program: &Program) -> Used {
         all.stmts(&function.body, false);
     }
     used.blocks = all.atomic;
-    let mut parsers = Search::new(program);
+    let mut parsers = Search::new(program, arrays);
     for parser in &program.parsers {
         parsers.stmts(&parser.init, false);
         for state in &parser.states {
@@ -39,17 +41,30 @@ pub(super) fn used(program: &Program) -> Used {
     used
 }
 
+/// For each register whether some statement writes it.
+pub(super) fn written(program: &Program) -> Vec<bool> {
+    let mut written = vec![false; program.registers.len()];
+    each_op(program, &mut |op| {
+        if let Op::RegisterWrite { register, .. } = op {
+            written[register.index()] = true;
+        }
+    });
+    written
+}
+
 /// Uses in atomic blocks, with all that these call.
 struct Search<'p> {
     program: &'p Program,
+    arrays: &'p Arrays,
     atomic: Set,
     seen: BTreeSet<(u8, u32)>,
 }
 
 impl<'p> Search<'p> {
-    fn new(program: &'p Program) -> Search<'p> {
+    fn new(program: &'p Program, arrays: &'p Arrays) -> Search<'p> {
         Search {
             program,
+            arrays,
             atomic: Set::default(),
             seen: BTreeSet::new(),
         }
@@ -65,7 +80,9 @@ impl<'p> Search<'p> {
         match stmt {
             Stmt::Op(op) if inside => match op {
                 Op::RegisterRead { register, .. } | Op::RegisterWrite { register, .. } => {
-                    self.atomic.add(register.index());
+                    if self.arrays.change(register.index()) {
+                        self.atomic.add(register.index());
+                    }
                 }
                 Op::MeterExecute { meter, .. } => {
                     self.atomic
@@ -92,7 +109,7 @@ impl<'p> Search<'p> {
                 self.stmts(update, inside);
             }
             Stmt::Block(body) => self.stmts(body, inside),
-            Stmt::Atomic(body) => self.stmts(body, true),
+            Stmt::Atomic(body) | Stmt::Apart(body) => self.stmts(body, true),
             _ => {}
         }
     }

@@ -8,11 +8,13 @@ mod calls;
 mod ops;
 mod values;
 
+use super::arrays::Arrays;
 use super::leaves::{Leaf, Leaves};
 use super::state::{Set, State};
 use crate::symbols::{Node, Symbol, Symbols};
 use indexmap::IndexMap;
 use stateplane_ir::{Program, Stmt, VarId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Statements after which the run gives up.
@@ -24,9 +26,11 @@ const MOST_SYMBOLS: usize = 1 << 21;
 /// A use of an array in an atomic block.
 #[derive(Clone, Debug)]
 pub(super) struct Use {
-    /// Number of the array: of the register, or behind those of the meter.
+    /// Number of the array ([`Arrays`]).
     pub array: usize,
     pub index: Symbol,
+    /// True in a block that stands apart from one around it.
+    pub apart: bool,
     /// `file:line:column`, or nothing.
     pub place: Rc<str>,
     /// The elements that the block may have used before, by their numbers in [`Run::elements`].
@@ -49,19 +53,27 @@ pub(super) struct Run<'p> {
     continues: Vec<State>,
     /// True within an atomic block.
     inside: bool,
+    /// True within one that stands apart from another.
+    apart: bool,
     place: Rc<str>,
     names: u32,
     statements: u64,
     /// Leaves that were set, while somebody asks for them.
     changes: Option<Set>,
+    arrays: &'p Arrays,
     pub uses: Vec<Use>,
+    /// Units, and of each the first register of which a block uses an element before it can have
+    /// named any of them, with the place.
+    pub without_units: BTreeMap<usize, (usize, Rc<str>)>,
+    /// For units the variables or expressions by which blocks name them.
+    pub unit_numbers: BTreeMap<usize, BTreeSet<String>>,
     /// Arrays with indices at which blocks use them, and the place of the first use.
     pub elements: IndexMap<(usize, Symbol), Rc<str>>,
 }
 
 impl<'p> Run<'p> {
     /// Runs the controls of the pipeline; `None` if the program is too large to follow.
-    pub fn new(program: &'p Program) -> Option<Run<'p>> {
+    pub fn new(program: &'p Program, arrays: &'p Arrays) -> Option<Run<'p>> {
         let leaves = Leaves::new(program)?;
         let mut run = Run {
             program,
@@ -75,10 +87,14 @@ impl<'p> Run<'p> {
             breaks: Vec::new(),
             continues: Vec::new(),
             inside: false,
+            apart: false,
             place: Rc::from(""),
             statements: 0,
             changes: None,
+            arrays,
             uses: Vec::new(),
+            without_units: BTreeMap::new(),
+            unit_numbers: BTreeMap::new(),
             elements: IndexMap::new(),
         };
         let pipeline = &program.pipeline;
@@ -204,6 +220,7 @@ impl<'p> Run<'p> {
             }
             Stmt::Block(body) => self.stmts(body),
             Stmt::Atomic(body) => self.atomic(body),
+            Stmt::Apart(body) => self.apart(body),
             Stmt::Loop { body, update } => self.rounds(body, update),
             Stmt::Break => {
                 let state = self.state.clone();
@@ -235,6 +252,18 @@ impl<'p> Run<'p> {
         self.state.surely = Set::default();
         self.stmts(body);
         self.inside = false;
+    }
+
+    /// Its locks are taken behind those that the block around it holds, and are free behind it.
+    fn apart(&mut self, body: &[Stmt]) {
+        if !self.inside {
+            return self.atomic(body);
+        }
+        let (maybe, surely) = (self.state.maybe.clone(), self.state.surely.clone());
+        self.apart = true;
+        self.stmts(body);
+        self.apart = false;
+        (self.state.maybe, self.state.surely) = (maybe, surely);
     }
 
     /// Runs one of `count` ways: by a condition the first or the second, or else by something that

@@ -1,10 +1,18 @@
+mod units;
+
 use super::{Edge, Grain, LockPlan, Reason, locks};
 use stateplane_ir::Program;
 use stateplane_ir::passes::{Whole, guard, optimise};
 
 /// A program with registers `a` and `b` of 8 elements, `c` of 8 bigger ones, `long` of 16 and the
-/// meter `m`; `before` stands in ingress before `apply`, `body` in it.
+/// meter `m`; `before` stands in ingress before `apply`, `body` in it. Egress writes what the body
+/// only reads, as reads of what nobody writes need no lock.
 fn text_of(before: &str, body: &str) -> String {
+    let all = format!("{before} {body}");
+    let has = |call: &str, register: &str| all.contains(&format!("{register}.{call}("));
+    let only_read = ["a", "b", "c", "long"].into_iter();
+    let only_read = only_read.filter(|it| has("read", it) && !has("write", it));
+    let egress: String = only_read.map(|it| format!("{it}.write(m.y, 1);")).collect();
     format!(
         "#include <core.p4>\n#include <v1model.p4>\n\
          header key_t {{ bit<32> i; bit<32> j; bit<32> k; }}\n\
@@ -23,7 +31,7 @@ fn text_of(before: &str, body: &str) -> String {
              apply {{ {body} s.egress_spec = 1; m.x = (bit<32>)(v + w + wide[63:0]); }}\n\
          }}\n\
          control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             apply {{ }}\n\
+             apply {{ {egress} }}\n\
          }}\n\
          control D(packet_out p, in headers_t h) {{ apply {{ p.emit(h.key); }} }}\n\
          V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
@@ -44,11 +52,13 @@ fn plan_of(mut program: Program, optimised: bool) -> LockPlan {
     locks(&program)
 }
 
-/// The domains of a program in their order: arrays, and `*` for those with one lock.
+/// The domains of a program in their order: arrays, `*` before those with one lock, and `/` before
+/// those with a lock for each unit.
 fn shown(plan: &LockPlan) -> Vec<String> {
     let domains = plan.domains.iter();
     let shown = domains.map(|domain| match domain.grain {
         Grain::Element { .. } => domain.arrays.join(" "),
+        Grain::Unit { .. } => format!("/ {}", domain.arrays.join(" ")),
         Grain::Whole(_) => format!("* {}", domain.arrays.join(" ")),
     });
     shown.collect()
@@ -67,7 +77,7 @@ fn reasons(before: &str, body: &str) -> Vec<Reason> {
     let plan = plan_of(program(before, body), true);
     let whole = plan.domains.into_iter().filter_map(|it| match it.grain {
         Grain::Whole(reasons) => Some(reasons),
-        Grain::Element { .. } => None,
+        Grain::Element { .. } | Grain::Unit { .. } => None,
     });
     let mut whole: Vec<Vec<Reason>> = whole.collect();
     assert_eq!(whole.len(), 1);

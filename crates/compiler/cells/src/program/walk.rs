@@ -198,7 +198,7 @@ impl<'p> Walk<'p> {
                 let symbol = self.symbols.unknown();
                 self.assign(place, Value { symbol, ..before });
             }
-            Stmt::Block(body) | Stmt::Atomic(body) => return self.stmts(body),
+            Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => return self.stmts(body),
             Stmt::Loop { body, update } => self.rounds(body, update),
             Stmt::Exit => {
                 self.leaves += 1;

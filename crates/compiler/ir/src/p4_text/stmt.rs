@@ -14,7 +14,7 @@ pub(super) fn applies(stmts: &[Stmt], table: usize) -> bool {
         Stmt::Switch { cases, default, .. } => {
             applies(default, table) || cases.iter().any(|(_, body)| applies(body, table))
         }
-        Stmt::Block(body) | Stmt::Atomic(body) => applies(body, table),
+        Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => applies(body, table),
         Stmt::Loop { body, update } => applies(body, table) || applies(update, table),
         _ => false,
     })
@@ -92,6 +92,10 @@ impl Printer<'_> {
             }
             Stmt::Atomic(body) => {
                 self.line("@atomic {");
+                return self.inner(body);
+            }
+            Stmt::Apart(body) => {
+                self.line("@atomic @apart {");
                 return self.inner(body);
             }
             Stmt::Loop { body, update } => {
@@ -299,6 +303,9 @@ impl Printer<'_> {
             Op::Truncate { length } => format!("truncate({});", self.expr(length)),
             Op::Digest { name, data } => format!("digest(1, {}); // {name}", self.expr(data)),
             Op::Assert { condition, .. } => format!("assert({});", self.expr(condition)),
+            Op::Uses { units, numbers } => {
+                format!("// uses {units:?}: {}", self.exprs(numbers))
+            }
             Op::LogMessage { format, values } => {
                 format!("log_msg({format:?}, {{ {} }});", self.exprs(values))
             }

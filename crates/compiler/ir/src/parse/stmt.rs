@@ -124,6 +124,7 @@ impl Parser<'_> {
             }
             "block" => Stmt::Block(self.block()?),
             "atomic" => Stmt::Atomic(self.block()?),
+            "apart" => Stmt::Apart(self.block()?),
             "loop" => Stmt::Loop {
                 body: self.block()?,
                 update: self.optional_block("update")?,
@@ -336,6 +337,12 @@ impl Parser<'_> {
                     index,
                     value: self.expr()?,
                 }
+            }
+            "uses" => {
+                let units = self.string()?;
+                self.sign("[")?;
+                let numbers = self.exprs("]")?;
+                Op::Uses { units, numbers }
             }
             "counter_count" => Op::CounterCount {
                 counter: self.counter()?,

@@ -29,7 +29,7 @@ fn ends(stmt: &Stmt) -> bool {
         Stmt::Switch { cases, default, .. } => {
             last(default) && cases.iter().all(|(_, stmts)| last(stmts))
         }
-        Stmt::Block(stmts) | Stmt::Atomic(stmts) => last(stmts),
+        Stmt::Block(stmts) | Stmt::Atomic(stmts) | Stmt::Apart(stmts) => last(stmts),
         _ => false,
     }
 }

@@ -139,7 +139,11 @@ impl Copies<'_> {
         });
         match stmt {
             Stmt::Return | Stmt::Exit | Stmt::Break | Stmt::Continue => return None,
-            Stmt::If { .. } | Stmt::Switch { .. } | Stmt::Block(_) | Stmt::Atomic(_) => {
+            Stmt::If { .. }
+            | Stmt::Switch { .. }
+            | Stmt::Block(_)
+            | Stmt::Atomic(_)
+            | Stmt::Apart(_) => {
                 let ways: Vec<_> = children_mut(stmt)
                     .into_iter()
                     .map(|list| self.stmts(list, known.clone()))

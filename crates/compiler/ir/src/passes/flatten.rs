@@ -12,7 +12,7 @@ pub(super) fn run(program: &mut Program) {
                 for stmt in old {
                     match stmt {
                         Stmt::Block(inner) => stmts.extend(inner),
-                        Stmt::Atomic(inner) if inner.is_empty() => {}
+                        Stmt::Atomic(inner) | Stmt::Apart(inner) if inner.is_empty() => {}
                         other => stmts.push(other),
                     }
                 }
@@ -24,7 +24,7 @@ pub(super) fn run(program: &mut Program) {
 fn is_open(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Block(_) => true,
-        Stmt::Atomic(inner) => inner.is_empty(),
+        Stmt::Atomic(inner) | Stmt::Apart(inner) => inner.is_empty(),
         _ => false,
     }
 }

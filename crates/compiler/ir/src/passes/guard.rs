@@ -74,7 +74,7 @@ fn see_atomic(stmt: &Stmt, inside: bool, used: &mut [bool], calls: &mut bool) {
         Stmt::Apply { .. } | Stmt::Call { .. } if inside => *calls = true,
         _ => {}
     }
-    let inside = inside || matches!(stmt, Stmt::Atomic(_));
+    let inside = inside || matches!(stmt, Stmt::Atomic(_) | Stmt::Apart(_));
     for list in children(stmt) {
         for stmt in list {
             see_atomic(stmt, inside, used, calls);
@@ -95,7 +95,7 @@ fn wrap(stmts: &mut [Stmt], guarded: &[bool]) {
             Stmt::Op(Op::MeterExecute { .. }) => true,
             Stmt::Op(op) => register_of(op).is_some_and(|register| guarded[register.index()]),
             // All that it does is done as one.
-            Stmt::Atomic(_) => continue,
+            Stmt::Atomic(_) | Stmt::Apart(_) => continue,
             _ => false,
         };
         if alone {

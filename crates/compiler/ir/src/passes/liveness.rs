@@ -196,7 +196,9 @@ impl Liveness<'_> {
                 self.read_expr(&mut before, value);
                 return before;
             }
-            Stmt::Block(body) | Stmt::Atomic(body) => return self.stmts(body, live, exits),
+            Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => {
+                return self.stmts(body, live, exits);
+            }
             Stmt::Loop { body, update } => return self.rounds(body, update, live, exits),
             Stmt::Break => return exits.at_break.clone(),
             Stmt::Continue => return exits.at_continue.clone(),

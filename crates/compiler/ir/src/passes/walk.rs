@@ -52,6 +52,7 @@ macro_rules! walker {
                 | Stmt::PopFront(place, _) => see($part::Update(place)),
                 Stmt::Block(_)
                 | Stmt::Atomic(_)
+                | Stmt::Apart(_)
                 | Stmt::Loop { .. }
                 | Stmt::Unlikely
                 | Stmt::At(_)
@@ -85,6 +86,11 @@ macro_rules! walker {
                 Op::RegisterWrite { register: _, index, value } => {
                     see($part::Value(index));
                     see($part::Value(value));
+                }
+                Op::Uses { units: _, numbers } => {
+                    for number in numbers {
+                        see($part::Value(number));
+                    }
                 }
                 Op::CounterCount { counter: _, index } => see($part::Value(index)),
                 Op::DirectCounterCount { .. } => {}
@@ -149,7 +155,7 @@ macro_rules! walker {
                     lists.push(default);
                     lists
                 }
-                Stmt::Block(body) | Stmt::Atomic(body) => vec![body],
+                Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => vec![body],
                 Stmt::Loop { body, update } => vec![body, update],
                 _ => Vec::new(),
             }
@@ -223,6 +229,27 @@ pub(super) fn bodies(program: &mut Program, see: &mut dyn FnMut(&mut Vec<Stmt>))
         see(&mut parser.init);
         for state in &mut parser.states {
             see(&mut state.body);
+        }
+    }
+}
+
+/// Visits all operations of a program.
+pub fn each_op<'p>(program: &'p Program, see: &mut dyn FnMut(&'p Op)) {
+    let controls = program.controls.iter().map(|it| &it.body);
+    let actions = program.actions.iter().map(|it| &it.body);
+    let functions = program.functions.iter().map(|it| &it.body);
+    let parsers = program.parsers.iter().flat_map(|parser| {
+        let states = parser.states.iter().map(|it| &it.body);
+        states.chain([&parser.init])
+    });
+    let mut open: Vec<&Vec<Stmt>> = Vec::new();
+    open.extend(controls.chain(actions).chain(functions).chain(parsers));
+    while let Some(body) = open.pop() {
+        for stmt in body {
+            if let Stmt::Op(op) = stmt {
+                see(op);
+            }
+            open.extend(children(stmt));
         }
     }
 }

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that begin a statement or an expression or go on with one, and the targets of
 /// parser states: a name that is one of them is quoted.
-pub(crate) const RESERVED: [&str; 56] = [
+pub(crate) const RESERVED: [&str; 58] = [
     "accept",
     "action_run",
     "advance",
+    "apart",
     "apply",
     "assert",
     "atomic",
@@ -62,6 +63,7 @@ pub(crate) const RESERVED: [&str; 56] = [
     "truncate",
     "unlikely",
     "update",
+    "uses",
     "varbit",
 ];
 

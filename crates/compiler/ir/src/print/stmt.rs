@@ -86,6 +86,7 @@ impl Printer<'_> {
             Stmt::PopFront(place, count) => format!("{}.pop_front({count})", self.place(place)),
             Stmt::Block(body) => return self.block("block", |p| p.stmts(body)),
             Stmt::Atomic(body) => return self.block("atomic", |p| p.stmts(body)),
+            Stmt::Apart(body) => return self.block("apart", |p| p.stmts(body)),
             Stmt::Loop { body, update } => {
                 self.block("loop", |p| p.stmts(body));
                 if !update.is_empty() {
@@ -158,6 +159,7 @@ impl Printer<'_> {
                 self.expr(index),
                 self.expr(value)
             ),
+            Op::Uses { units, numbers } => format!("uses {units:?}[{}]", self.exprs(numbers)),
             Op::CounterCount { counter, index } => format!(
                 "counter_count {}[{}]",
                 self.names.counters.of(counter.index()),

@@ -1,7 +1,7 @@
 //! Rule 10: operations of the architecture.
 
 use super::{Verifier, is_number};
-use crate::{Op, Place, Type};
+use crate::{MOST_UNITS, Op, Place, Type};
 
 impl Verifier<'_> {
     /// True if all values of a type have the same bits in a packet.
@@ -122,6 +122,17 @@ impl Verifier<'_> {
                 match program.registers.get(register.index()) {
                     Some(def) => self.expr_of(10, "an element", def.element, value),
                     None => self.fail(1, format!("{register} does not exist")),
+                }
+            }
+            Op::Uses { units, numbers } => {
+                if program.units(units).is_none() {
+                    self.fail(10, format!("there are no units {units:?}"));
+                }
+                if numbers.is_empty() || numbers.len() > MOST_UNITS {
+                    self.fail(10, format!("{} units at once", numbers.len()));
+                }
+                for number in numbers {
+                    self.number(10, "the number of a unit", number);
                 }
             }
             Op::CounterCount { counter, index } => {

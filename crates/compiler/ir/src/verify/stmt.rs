@@ -70,7 +70,7 @@ impl Verifier<'_> {
                     self.fail(5, format!("a shift of {ty:?}"));
                 }
             }
-            Stmt::Block(stmts) | Stmt::Atomic(stmts) => self.stmts(stmts),
+            Stmt::Block(stmts) | Stmt::Atomic(stmts) | Stmt::Apart(stmts) => self.stmts(stmts),
             Stmt::Loop { body, update } => {
                 let around = std::mem::replace(&mut self.in_loop, true);
                 self.stmts(body);

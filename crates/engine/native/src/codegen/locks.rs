@@ -1,27 +1,36 @@
 //! Locks of atomic blocks.
 //!
 //! The lock that a block holds of each domain is known by two variables: if it is taken, and its
-//! cell. Along straight code both are constants or values, so that nothing is asked twice. The
-//! cell of a domain of which nothing is locked is one that belongs to the engine alone, which a
-//! release may clear without asking.
+//! cell; of units there are several cells. Along straight code both are constants or values, so that
+//! nothing is asked twice. The cell of a domain of which nothing is locked is one that belongs to the
+//! engine alone, which a release may clear without asking.
 
 use super::Gen;
 use crate::context::Context;
 use crate::run;
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
+use stateplane_ir::MOST_UNITS;
 use std::mem::offset_of;
 
 /// Locks of the function that is made.
 #[derive(Default)]
 pub(super) struct Locks {
-    /// By domain: 1 if the block holds its lock, else 0; and the lock's cell.
-    domains: Vec<(Variable, Variable)>,
+    domains: Vec<Domain>,
     /// Atomic blocks around the present statement, one within the other, with those around the
     /// call of a callable.
     pub(super) depth: u32,
     /// Address of the cell that belongs to the engine alone.
     own: Option<Value>,
+}
+
+/// What the block holds of a domain.
+struct Domain {
+    /// 1 if the block holds it, else 0.
+    taken: Variable,
+    /// The cells of its locks.
+    cells: Vec<Variable>,
 }
 
 /// The element of a domain's arrays that a statement uses.
@@ -40,9 +49,11 @@ impl Gen<'_, '_> {
     pub(super) fn start_locks(&mut self) {
         let plan = self.plan;
         let count = plan.locks.as_ref().map_or(0, |it| it.placements.len());
-        for _ in 0..count {
-            let variables = [(); 2].map(|()| self.b.declare_var(types::I64));
-            self.locks.domains.push(variables.into());
+        for domain in 0..count {
+            let mut variable = || self.b.declare_var(types::I64);
+            let taken = variable();
+            let cells = (0..plan.locks_at_once(domain)).map(|_| variable()).collect();
+            self.locks.domains.push(Domain { taken, cells });
         }
         if count > 0 {
             let own = offset_of!(Context, own_lock) as i64;
@@ -54,15 +65,19 @@ impl Gen<'_, '_> {
     fn hold_nothing(&mut self) {
         if let Some(own) = self.locks.own {
             for domain in 0..self.locks.domains.len() {
-                self.hold(domain, 0, own);
+                self.hold(domain, 0, &[own]);
             }
         }
     }
 
-    fn hold(&mut self, domain: usize, taken: u64, cell: Value) {
-        let (is_taken, at) = self.locks.domains[domain];
-        self.set_number(is_taken, taken);
-        self.b.def_var(at, cell);
+    /// Notes what is held; the last of `cells` stands for all that are missing.
+    fn hold(&mut self, domain: usize, taken: u64, cells: &[Value]) {
+        self.set_number(self.locks.domains[domain].taken, taken);
+        let last = cells.last().copied();
+        let cells = cells.iter().copied().chain(std::iter::repeat_n(last, MOST_UNITS).flatten());
+        for (at, cell) in self.locks.domains[domain].cells.iter().zip(cells) {
+            self.b.def_var(*at, cell);
+        }
     }
 
     /// Makes statements between which no fellow's atomic blocks come.
@@ -80,19 +95,60 @@ impl Gen<'_, '_> {
         self.locks.depth -= 1;
     }
 
+    /// Makes statements of a block that is no part of the one around it. Nothing leaves them.
+    pub(super) fn apart(&mut self, make: impl FnOnce(&mut Self)) {
+        if self.locks.domains.is_empty() || self.locks.depth == 0 || !self.live {
+            return self.atomic(make);
+        }
+        let around: Vec<(Value, Vec<Value>)> = (0..self.locks.domains.len())
+            .map(|domain| self.lock_held(domain))
+            .collect();
+        make(self);
+        if !self.live {
+            return;
+        }
+        for (domain, (before, cells_before)) in around.into_iter().enumerate() {
+            let (taken, cells) = self.lock_held(domain);
+            let resolve = |value| self.b.func.dfg.resolve_aliases(value);
+            if resolve(taken) == resolve(before) || self.known(before) == Some(1) {
+                continue;
+            }
+            for cell in cells {
+                // What the block around it holds, it keeps.
+                let cell = match (self.known(before), self.locks.own) {
+                    (None, Some(own)) => self.b.ins().select(before, own, cell),
+                    _ => cell,
+                };
+                self.release(cell);
+            }
+            let domain = &self.locks.domains[domain];
+            self.b.def_var(domain.taken, before);
+            for (at, cell) in domain.cells.iter().zip(cells_before) {
+                self.b.def_var(*at, cell);
+            }
+        }
+    }
+
+    /// What is held of a domain: if it is, and the cells.
+    fn lock_held(&mut self, domain: usize) -> (Value, Vec<Value>) {
+        let Domain { taken, cells } = &self.locks.domains[domain];
+        let taken = self.b.use_var(*taken);
+        (taken, cells.iter().map(|at| self.b.use_var(*at)).collect())
+    }
+
     /// Leaves blocks, up to those that are `depth` deep; locks belong to the outermost block.
     pub(super) fn leave_blocks(&mut self, depth: u32) {
         if !self.live || depth > 0 || self.locks.depth == 0 {
             return;
         }
         for domain in 0..self.locks.domains.len() {
-            let (is_taken, at) = self.locks.domains[domain];
-            let taken = self.b.use_var(is_taken);
+            let (taken, cells) = self.lock_held(domain);
             if self.known(taken) == Some(0) {
                 continue;
             }
-            let cell = self.b.use_var(at);
-            self.release(cell);
+            for cell in cells {
+                self.release(cell);
+            }
         }
         self.hold_nothing();
     }
@@ -115,19 +171,77 @@ impl Gen<'_, '_> {
 
     /// Takes the lock of a domain, unless the block holds it.
     pub(super) fn lock(&mut self, domain: usize, index: Index) {
+        self.unless_held(domain, |g| {
+            if let Some(cell) = g.lock_cell(domain, index) {
+                g.take(cell);
+                g.hold(domain, 1, &[cell]);
+            }
+        });
+    }
+
+    /// Takes the locks of units of a domain, unless the block holds some: the lower one first, so
+    /// that blocks that need the same two units do not wait for each other.
+    pub(super) fn lock_units(&mut self, domain: usize, numbers: Vec<Value>) {
+        let placements = self.plan.locks.as_ref().map(|it| &it.placements);
+        let Some(placement) = placements.and_then(|it| it.get(domain)) else {
+            return;
+        };
+        self.unless_held(domain, |g| {
+            let mut cells = Vec::new();
+            for number in numbers {
+                let count = g.number(placement.length);
+                let exists = g.b.ins().icmp(IntCC::UnsignedLessThan, number, count);
+                let index = Index::If(exists, number);
+                cells.extend(g.lock_cell(domain, index));
+            }
+            if placement.stride == 0 {
+                cells.truncate(1);
+            }
+            g.sort(&mut cells);
+            for &cell in &cells {
+                g.take(cell);
+            }
+            // The engine's own cell stands for those that this block does not need.
+            cells.extend(g.locks.own);
+            g.hold(domain, 1, &cells);
+        });
+    }
+
+    /// Orders addresses, the lowest first, and puts the engine's own cell in place of what is there
+    /// twice.
+    fn sort(&mut self, cells: &mut [Value]) {
+        for end in (1..cells.len()).rev() {
+            for at in 0..end {
+                let (one, two) = (cells[at], cells[at + 1]);
+                let wrong = self.b.ins().icmp(IntCC::UnsignedGreaterThan, one, two);
+                cells[at] = self.b.ins().select(wrong, two, one);
+                cells[at + 1] = self.b.ins().select(wrong, one, two);
+            }
+        }
+        let Some(own) = self.locks.own else {
+            return;
+        };
+        for at in (1..cells.len()).rev() {
+            let again = self.b.ins().icmp(IntCC::Equal, cells[at - 1], cells[at]);
+            cells[at] = self.b.ins().select(again, own, cells[at]);
+        }
+    }
+
+    /// Makes what takes locks of a domain, where the block holds none of it.
+    fn unless_held(&mut self, domain: usize, take: impl FnOnce(&mut Self)) {
         if !self.live || self.locks.depth == 0 || self.locks.domains.is_empty() {
             return;
         }
-        let (is_taken, _) = self.locks.domains[domain];
+        let is_taken = self.locks.domains[domain].taken;
         let taken = self.b.use_var(is_taken);
         match self.known(taken) {
-            Some(0) => self.take(domain, index),
+            Some(0) => take(self),
             Some(_) => {}
             None => {
                 let [free, held] = [(); 2].map(|()| self.block());
                 self.branch(taken, held, free);
                 if self.go_on(free) {
-                    self.take(domain, index);
+                    take(self);
                     self.jump(held);
                 }
                 self.go_on(held);
@@ -136,10 +250,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    fn take(&mut self, domain: usize, index: Index) {
-        let Some(cell) = self.lock_cell(domain, index) else {
-            return;
-        };
+    /// Takes a lock by its cell.
+    fn take(&mut self, cell: Value) {
         let flags = Self::lock_flags();
         let [free, taken] = [0, 1].map(|state| self.b.ins().iconst(types::I8, state));
         let found = self.b.ins().atomic_cas(flags, cell, free, taken);
@@ -151,7 +263,6 @@ impl Gen<'_, '_> {
         self.call_engine(run::wait_for_lock as *const u8, &[context, cell], false);
         self.jump(inside);
         self.go_on(inside);
-        self.hold(domain, 1, cell);
     }
 
     /// Address of a lock's cell; `None` if there is nothing to lock.

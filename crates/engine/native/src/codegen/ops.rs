@@ -67,6 +67,12 @@ impl Gen<'_, '_> {
                 index,
                 value,
             } => self.register_write(*register, index, value),
+            Op::Uses { units, numbers } => {
+                if let Some(domain) = self.plan.lock_of_units(units) {
+                    let numbers = numbers.iter().map(|it| self.index(it)).collect();
+                    self.lock_units(domain, numbers);
+                }
+            }
             Op::CounterCount { counter, index } => self.count(*counter, index),
             // Counted at the table's hit.
             Op::DirectCounterCount { counter: _ } => {}

@@ -62,6 +62,7 @@ impl Gen<'_, '_> {
             Stmt::PopFront(place, count) => self.shift_stack(place, -i64::from(*count)),
             Stmt::Block(stmts) => self.stmts(stmts),
             Stmt::Atomic(stmts) => self.atomic(|g| g.stmts(stmts)),
+            Stmt::Apart(stmts) => self.apart(|g| g.stmts(stmts)),
             Stmt::Loop { body, update } => self.closed(|g| g.rounds(body, update)),
             Stmt::Unlikely => self.unlikely(),
             Stmt::At(_) => {}

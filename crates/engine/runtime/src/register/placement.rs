@@ -3,7 +3,8 @@
 //! Arrays of one length lie interleaved: their first elements beside each other, then
 //! their second ones, and so on. A program that keeps the fields of a flow in several
 //! arrays and reads them all with one index finds them in one or two lines of the cache. The lock
-//! of such elements, if the program has locks, lies among them.
+//! of such elements, if the program has locks, lies among them, and that of a unit among those of its
+//! first element.
 
 use super::MAX_REGISTER_WORDS;
 use crate::error::StateError;
@@ -42,13 +43,13 @@ pub struct LockPlacement {
     pub base: usize,
     /// Bytes from one lock to the next; 0 of a domain with one lock for all its elements.
     pub stride: usize,
-    /// Number of elements that have a lock each; of a domain with one lock unlimited.
+    /// Number of elements or units that have a lock each; of a domain with one lock unlimited.
     pub length: u64,
 }
 
 impl LockPlacement {
-    /// Offset of the lock of the element `index` in the memory of all registers; `None` past the
-    /// end.
+    /// Offset of the lock of the element or unit `index` in the memory of all registers; `None` past
+    /// the end.
     pub fn offset(&self, index: u64) -> Option<usize> {
         let is_whole = self.stride == 0;
         (is_whole || index < self.length).then(|| self.base + index as usize * self.stride)
@@ -70,7 +71,8 @@ pub struct Placements {
 #[derive(Default)]
 struct Alike {
     registers: Vec<usize>,
-    domains: Vec<usize>,
+    /// Domains with a lock for so many of their elements.
+    domains: Vec<(usize, u64)>,
 }
 
 /// Sizes of the cells for a value.
@@ -131,9 +133,15 @@ pub(super) fn place(program: &Program, plan: Option<&LockPlan>) -> Result<Placem
     let domains = plan.map_or(&[][..], |plan| &plan.domains);
     let mut locks = vec![None; domains.len()];
     for (number, domain) in domains.iter().enumerate() {
-        if let Grain::Element { length, .. } = domain.grain {
-            by_length.entry(length).or_default().domains.push(number);
-        }
+        let (length, elements) = match domain.grain {
+            Grain::Element { length, .. } => (length, 1),
+            Grain::Unit {
+                elements, count, ..
+            } => (elements * count, elements),
+            Grain::Whole(_) => continue,
+        };
+        let alike = by_length.entry(length).or_default();
+        alike.domains.push((number, elements));
     }
     let mut end = 0usize;
     for (length, alike) in by_length {
@@ -154,11 +162,11 @@ pub(super) fn place(program: &Program, plan: Option<&LockPlan>) -> Result<Placem
         let first_lock = offset;
         offset += alike.domains.len();
         let stride = stride(offset, largest);
-        for (at, number) in alike.domains.into_iter().enumerate() {
+        for (at, (number, elements)) in alike.domains.into_iter().enumerate() {
             locks[number] = Some(LockPlacement {
                 base: end.saturating_add(first_lock + at),
-                stride,
-                length,
+                stride: stride.saturating_mul(elements as usize),
+                length: length / elements,
             });
         }
         for number in alike.registers {

@@ -211,7 +211,7 @@ fn append<'p>(body: &'p [Stmt], all: &mut Vec<&'p Stmt>) {
                 }
                 append(default, all);
             }
-            Stmt::Block(body) | Stmt::Atomic(body) => append(body, all),
+            Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => append(body, all),
             Stmt::Loop { body, update } => {
                 append(body, all);
                 append(update, all);

@@ -148,7 +148,7 @@ fn any_sets(program: &Program, body: &[Stmt], field: &str) -> bool {
             | Op::RegisterRead { result, .. }
             | Op::Lookahead { result },
         ) => own(result),
-        Stmt::Block(body) | Stmt::Atomic(body) => deeper(body),
+        Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => deeper(body),
         Stmt::Loop { body, update } => deeper(body) || deeper(update),
         _ => false,
     })

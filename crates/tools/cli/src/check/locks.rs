@@ -35,6 +35,18 @@ fn to_text(path: &Path, plan: &LockPlan) -> String {
                 text += &format!("{number}. {arrays}: a lock for each of {length} elements\n");
                 text += &format!("   index: {indices}\n");
             }
+            Grain::Unit {
+                elements,
+                count,
+                numbers,
+            } => {
+                let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+                let numbers = numbers.join("; ");
+                text += &format!(
+                    "{number}. {arrays}: a lock for each of {count} units of {elements} elements\n"
+                );
+                text += &format!("   units: {numbers}\n");
+            }
             Grain::Whole(reasons) => {
                 text += &format!("{number}. {arrays}: one lock for all elements\n");
                 for reason in reasons {
@@ -58,6 +70,17 @@ fn because(reason: &Reason) -> String {
         }
         Reason::Parser { array } => format!("a parser uses {array} in an atomic block"),
         Reason::NotFollowed { array } => format!("no use of {array} could be followed"),
+        Reason::UnitsNotNamed {
+            units,
+            array,
+            place,
+        } => {
+            let place = match place.as_str() {
+                "" => String::new(),
+                place => format!(" ({place})"),
+            };
+            format!("a block uses {array}{place} before it names units of {units}")
+        }
         Reason::TooLarge => "the program is too large to be followed".to_owned(),
     }
 }
@@ -89,6 +112,17 @@ fn to_json(path: &Path, plan: &LockPlan) -> Value {
             "elements": length,
             "indices": indices,
         }),
+        Grain::Unit {
+            elements,
+            count,
+            numbers,
+        } => json!({
+            "arrays": domain.arrays,
+            "each": "unit",
+            "units": count,
+            "elements": elements,
+            "numbers": numbers,
+        }),
         Grain::Whole(reasons) => json!({
             "arrays": domain.arrays,
             "each": "domain",
@@ -118,6 +152,11 @@ fn reason_to_json(reason: &Reason) -> Value {
         }
         Reason::Parser { array } => json!({ "kind": "parser", "array": array }),
         Reason::NotFollowed { array } => json!({ "kind": "not-followed", "array": array }),
+        Reason::UnitsNotNamed {
+            units,
+            array,
+            place,
+        } => json!({ "kind": "units-not-named", "units": units, "array": array, "place": place }),
         Reason::TooLarge => json!({ "kind": "too-large" }),
     }
 }

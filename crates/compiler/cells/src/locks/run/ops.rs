@@ -1,7 +1,8 @@
 //! Operations, those on arrays among them.
 
 use super::{Run, Use};
-use stateplane_ir::{Expr, HashAlgorithm, Op, Place};
+use crate::symbols::Symbol;
+use stateplane_ir::{Expr, ExprKind, HashAlgorithm, Op, Place};
 use std::rc::Rc;
 
 impl Run<'_> {
@@ -61,17 +62,49 @@ impl Run<'_> {
             | Op::Digest { .. }
             | Op::Assert { .. }
             | Op::LogMessage { .. } => {}
+            Op::Uses { units, numbers } => self.uses_units(units, numbers),
         }
     }
 
+    /// Reads of a register that the program never writes disturb nobody and need no lock. Nothing
+    /// but the control plane writes it, which takes no locks.
     fn uses_array(&mut self, array: usize, index: &Expr) {
         let index = self.scalar(index);
-        if !self.inside {
+        if !self.inside || !self.arrays.change(array) {
             return;
         }
+        if let Some(units) = self.arrays.units_of(array) {
+            let names = self.state.maybe.iter();
+            let mut before = names.filter_map(|at| self.elements.get_index(at));
+            if !before.any(|((other, _), _)| *other == units) {
+                let place = Rc::clone(&self.place);
+                self.without_units.entry(units).or_insert((array, place));
+            }
+        }
+        self.uses(array, index);
+    }
+
+    fn uses_units(&mut self, units: &str, numbers: &[Expr]) {
+        let values: Vec<_> = numbers.iter().map(|it| self.scalar(it)).collect();
+        let Some(array) = self.arrays.of_units(units).filter(|_| self.inside) else {
+            return;
+        };
+        for (number, value) in numbers.iter().zip(&values) {
+            let name = match &number.kind {
+                ExprKind::Read(place) => self.leaves.name(self.leaves.spot(place).leaves.start),
+                _ => self.symbols.text(*value),
+            };
+            self.unit_numbers.entry(array).or_default().insert(name);
+        }
+        let index = self.symbols.operation("units", values);
+        self.uses(array, index);
+    }
+
+    fn uses(&mut self, array: usize, index: Symbol) {
         self.uses.push(Use {
             array,
             index,
+            apart: self.apart,
             place: Rc::clone(&self.place),
             maybe: self.state.maybe.clone(),
             surely: self.state.surely.clone(),
