@@ -136,6 +136,7 @@ control FirewallIngress(
     // Of the slot's connection: the claim, and since when this switch has seen no
     // change of state. A switch that takes a connection over counts anew, since
     // switches have no common clock.
+    @unit["replication_bucket", REPLICATION_WAYS]
     register<bit<80>>(REPLICATION_SLOTS) firewall_since;
     counter(FIREWALL_EVENTS, CounterType.packets) firewall_events;
     bit<16> source_port;

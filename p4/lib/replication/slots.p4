@@ -47,50 +47,50 @@ register<bit<32>>(1) replication_claims;
 
 // Flow slots. A slot whose key is 0 is free. Workers lock the slots of a bucket together: a packet
 // uses those of its flow's two buckets.
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<128>>(REPLICATION_SLOTS) slot_key;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<8>>(REPLICATION_SLOTS) slot_status;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<16>>(REPLICATION_SLOTS) slot_shard;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_claim;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_epoch;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<48>>(REPLICATION_SLOTS) slot_deadline;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_period;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_sequence;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_acknowledged;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<REPLICATION_STATE_BITS>>(REPLICATION_SLOTS) slot_value;
 // Number of the last packet request.
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_request;
 // Request number of the lease request whose copy is held, 0 if there is none.
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_asked;
 // Packets that came back: the highest request number, and a bit for each of the
 // REPLICATION_WINDOW numbers from it downwards (rule 4).
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_returned;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<REPLICATION_WINDOW>>(REPLICATION_SLOTS) slot_window;
 // Rule 26: number of the last packet request on its way whose packet is still to be
 // processed, and of the last whose packet is to be released, 0 if there is none; and until
 // when packets line up behind them.
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_unprocessed;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_unreleased;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<48>>(REPLICATION_SLOTS) slot_line;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<48>>(REPLICATION_SLOTS) slot_renewed;
-@unit["bucket", REPLICATION_WAYS]
+@unit["replication_bucket", REPLICATION_WAYS]
 register<bit<48>>(REPLICATION_SLOTS) slot_used;
 
 // Looks the key up in the four ways of a bucket, which begins with the slot `first`.
@@ -134,7 +134,7 @@ control FindSlot(inout replication_metadata_t meta) {
         flow_hash.apply(meta.key, mixed);
         first_bucket.apply(mixed, REPLICATION_BUCKETS, first);
         second_bucket.apply(mixed, REPLICATION_BUCKETS, second);
-        @atomic @uses("bucket", first, second) {
+        @atomic @uses("replication_bucket", first, second) {
         }
         first = first * REPLICATION_WAYS;
         find_in_first.apply(meta, first);

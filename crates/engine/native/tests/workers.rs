@@ -3,109 +3,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "the test has threads")]
 
-use stateplane_interp::Interp;
-use stateplane_ir::Program;
-use stateplane_native::Compiled;
-use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
-use std::sync::Barrier;
+mod support;
 
-const WORKERS: u64 = 4;
-const PACKETS: u64 = 60_000;
-
-/// `count` is what ingress does; there are the registers `plain`, `other` and `wide`, `one`, `two`
-/// and the longer `three`, and the counter `packets`.
-fn program(count: &str) -> Program {
-    let text = format!(
-        "#include <core.p4>\n#include <v1model.p4>\n\
-         struct headers_t {{ }}\nstruct metadata_t {{ }}\n\
-         register<bit<64>>(2) plain;\nregister<bit<64>>(2) other;\n\
-         register<bit<128>>(2) wide;\n\
-         register<bit<64>>(8) one;\nregister<bit<64>>(8) two;\nregister<bit<64>>(16) three;\n\
-         parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
-                  inout standard_metadata_t s) {{ state start {{ transition accept; }} }}\n\
-         control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
-         control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             counter(1, CounterType.packets) packets;\n\
-             bit<64> a; bit<64> b; bit<64> c; bit<128> w; bit<32> at;\n\
-             action twice() {{ three.read(a, at); three.write(at, a + 1); return; }}\n\
-             apply {{ packets.count(0); {count} s.egress_spec = 1; }}\n\
-         }}\n\
-         control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             apply {{ }}\n\
-         }}\n\
-         control D(packet_out p, in headers_t h) {{ apply {{ }} }}\n\
-         V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
-    );
-    let program = stateplane_compile::text(text).program();
-    program.expect("the program compiles")
-}
-
-/// Lets all workers pass their packets at once, each with ports of its own; gives the engines.
-fn hammer<E: Fellow + Send>(mut first: E) -> Vec<E> {
-    let mut engines: Vec<E> = (1..WORKERS)
-        .map(|seed| first.fellow(seed).expect("it has fellows"))
-        .collect();
-    engines.insert(0, first);
-    let begin = Barrier::new(engines.len());
-    std::thread::scope(|scope| {
-        for (worker, engine) in engines.iter_mut().enumerate() {
-            let begin = &begin;
-            scope.spawn(move || {
-                begin.wait();
-                let preserved = Preserved::default();
-                for packet in 0..PACKETS {
-                    engine.ingress(&IngressInput {
-                        frame: &[0; 60],
-                        port: (packet % 2) as u16 + 2 * worker as u16,
-                        instance_type: InstanceType::Normal,
-                        preserved: &preserved,
-                        now: packet,
-                    });
-                }
-            });
-        }
-    });
-    engines
-}
-
-fn read(engine: &impl Engine, register: &str, index: u64) -> Value {
-    let register = engine.state().register(register).expect("it exists");
-    register.read(index).expect("the element exists")
-}
-
-/// Locks that engines found taken.
-fn waits<E: Engine>(engines: &[E]) -> u64 {
-    engines.iter().map(|it| it.state().lock_waits()).sum()
-}
-
-/// Checks `check` on both engines after they ran `count`.
-fn on_both(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64)) {
-    on_both_with_waits(count, |read, counted, _| check(read, counted));
-}
-
-/// Checks like [`on_both`], and with the number of locks that were found taken.
-fn on_both_with_waits(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64, u64)) {
-    fn counted<E: Engine>(engines: &[E]) -> u64 {
-        let counts = engines.iter().map(|engine| {
-            let counter = engine.state().counter("packets").expect("it exists");
-            counter.counts()[0].packets
-        });
-        counts.sum()
-    }
-    let interp = hammer(Interp::guarded(program(count), Default::default()).expect("it loads"));
-    check(
-        &|register, index| read(&interp[3], register, index),
-        counted(&interp),
-        waits(&interp),
-    );
-    let native = Compiled::guarded(program(count)).expect("it loads");
-    let native = hammer(native.engine(Default::default()).expect("it loads"));
-    check(
-        &|register, index| read(&native[3], register, index),
-        counted(&native),
-        waits(&native),
-    );
-}
+use stateplane_runtime::Value;
+use support::{PACKETS, WORKERS, on_both, on_both_with_waits, sum};
 
 #[test]
 fn workers_that_hammer_one_register_in_an_atomic_block_lose_no_count() {
@@ -156,15 +57,6 @@ fn a_wide_element_never_tears() {
 
 /// The element that a packet uses: of four, each for all workers.
 const SHARED: &str = "at = (bit<32>)s.ingress_global_timestamp[1:0];";
-
-/// Sum of a register's first eight elements.
-fn sum(read: &dyn Fn(&str, u64) -> Value, register: &str) -> u64 {
-    let number = |value: Value| match value {
-        Value::Bits(bits) => u64::try_from(bits).expect("64 bits"),
-        Value::Struct(_) => unreachable!("the registers hold numbers"),
-    };
-    (0..8).map(|at| number(read(register, at))).sum()
-}
 
 #[test]
 fn locks_of_elements_lose_no_count() {

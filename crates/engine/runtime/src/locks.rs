@@ -80,7 +80,29 @@ pub(crate) struct Locks {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Held([usize; MOST_UNITS], usize);
 
+/// Offset of a lock that there is not.
+const NONE: usize = usize::MAX;
+
 impl Held {
+    /// Takes the locks at these offsets, the lowest first and each once; gives how many of them
+    /// another engine held.
+    fn take_in_order(
+        &mut self,
+        mut wanted: [usize; MOST_UNITS],
+        mut take: impl FnMut(usize) -> bool,
+    ) -> u64 {
+        wanted.sort_unstable();
+        let mut waits = 0;
+        for offset in wanted {
+            if offset != NONE && self.offsets().last() != Some(&offset) {
+                waits += u64::from(take(offset));
+                self.0[self.1] = offset;
+                self.1 += 1;
+            }
+        }
+        waits
+    }
+
     fn offsets(&self) -> &[usize] {
         let Held(offsets, count) = self;
         &offsets[..*count]
@@ -192,22 +214,12 @@ impl Locks {
             return;
         }
         let placement = shared.placements[domain];
-        let mut held = Held::default();
-        let mut wanted = [usize::MAX; MOST_UNITS];
+        let mut wanted = [NONE; MOST_UNITS];
         for (wanted, number) in wanted.iter_mut().zip(numbers) {
-            *wanted = placement.offset(*number).unwrap_or(usize::MAX);
+            *wanted = placement.offset(*number).unwrap_or(NONE);
         }
-        wanted.sort_unstable();
-        for offset in wanted {
-            if offset == usize::MAX || held.offsets().last() == Some(&offset) {
-                continue;
-            }
-            if take(shared.memory.flag(offset)) {
-                self.waits += 1;
-            }
-            held.0[held.1] = offset;
-            held.1 += 1;
-        }
+        let mut held = Held::default();
+        self.waits += held.take_in_order(wanted, |offset| take(shared.memory.flag(offset)));
         self.held[domain] = Some(held);
     }
 

@@ -191,7 +191,7 @@ impl Simulator {
             }
             Loaded::Interp(program) => {
                 let options = stateplane_interp::Options { seed };
-                let mut engine = Interp::new((**program).clone(), options)?;
+                let mut engine = Interp::checked((**program).clone(), options)?;
                 self.configure(engine.state_mut());
                 Box::new(P4Switch::new(engine, kind, identity, brisk)?)
             }

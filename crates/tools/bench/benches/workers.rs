@@ -1,8 +1,12 @@
 //! Workers in memory: packets per second of one and of two, each with a switch of its own
 //! on a thread of its own, and registers that they share.
 
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
+#[path = "workers/applications.rs"]
+mod applications;
+#[path = "workers/processors.rs"]
+mod processors;
+
+use processors::on_processors;
 use stateplane_bench::switch::compile;
 use stateplane_bench::{Report, Sample, frame};
 use stateplane_host::switch::{SwitchFile, flow_hash};
@@ -43,7 +47,7 @@ fn main() -> ExitCode {
     let mut report = Report::new("workers", "packets/s");
     let spins = |workers: usize| {
         let share = 16 * PACKETS / workers;
-        on_processors(vec![share; workers], spin)
+        on_processors(PACKETS, vec![share; workers], spin).0
     };
     report.compare(
         "a spin loop: 2 workers",
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         let name = format!("{name}: 2 workers");
         report.compare(&name, || job.run(2), "1 worker", || job.run(1));
     }
+    applications::measure(&mut report);
     match report.finish() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -93,9 +98,8 @@ impl Job {
             let at = flow_hash(&frame, 0) as usize % workers;
             lanes[at].1.push(frame);
         }
-        on_processors(lanes, |(switch, frames)| {
-            pass(switch, frames, PACKETS / workers)
-        })
+        let work = |(switch, frames)| pass(switch, frames, PACKETS / workers);
+        on_processors(PACKETS, lanes, work).0
     }
 
     fn switches(&self, workers: usize) -> Vec<Switch<Native>> {
@@ -120,33 +124,6 @@ impl Job {
     }
 }
 
-/// Time of `work` on all of `lanes`, each on a thread of its own that stays on a processor, as with
-/// `run --pin`. What it takes to free the results is no part of it.
-fn on_processors<L: Send, R: Send>(lanes: Vec<L>, work: impl Fn(L) -> R + Sync) -> Sample {
-    let mut done = Vec::new();
-    stateplane_bench::timed(|| {
-        std::thread::scope(|scope| {
-            let work = &work;
-            let start = |(number, lane)| {
-                scope.spawn(move || {
-                    stay_on(number);
-                    work(lane)
-                })
-            };
-            let threads: Vec<_> = lanes.into_iter().enumerate().map(start).collect();
-            done.extend(threads.into_iter().map(|thread| thread.join()));
-        });
-        PACKETS as u64
-    })
-}
-
-/// Keeps the calling thread on a processor.
-fn stay_on(processor: usize) {
-    let mut set = CpuSet::new();
-    set.set(processor).expect("so many processors");
-    sched_setaffinity(Pid::from_raw(0), &set).expect("the processor is allowed");
-}
-
 /// Takes `count` numbers of a sequence in which each follows from the one before.
 fn spin(count: usize) -> u64 {
     (0..count as u64).fold(1, |number, _| {
@@ -154,8 +131,7 @@ fn spin(count: usize) -> u64 {
     })
 }
 
-/// Takes `count` of `frames` through a switch, and gives both back: what it takes to free them is no part
-/// of the time.
+/// Takes `count` of `frames` through a switch, and gives both back.
 fn pass(
     mut switch: Switch<Native>,
     frames: Vec<Vec<u8>>,

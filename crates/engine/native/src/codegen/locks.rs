@@ -194,9 +194,7 @@ impl Gen<'_, '_> {
                 let index = Index::If(exists, number);
                 cells.extend(g.lock_cell(domain, index));
             }
-            if placement.stride == 0 {
-                cells.truncate(1);
-            }
+            cells.truncate(g.locks.domains[domain].cells.len());
             g.sort(&mut cells);
             for &cell in &cells {
                 g.take(cell);

@@ -1,10 +1,11 @@
 //! The lock under loom, which tries all interleavings and what weak memory allows.
 
-use super::{Flag, flag, take};
+use super::{Flag, Held, flag, take};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU8;
 use loom::thread;
+use stateplane_ir::MOST_UNITS;
 
 flag!(AtomicU8, |_: u32| thread::yield_now());
 
@@ -72,4 +73,46 @@ fn blocks_that_take_two_locks_in_one_order_end_and_see_both_or_neither() {
         block(&shared);
         other.join().expect("it ends");
     });
+}
+
+#[test]
+fn blocks_that_need_the_same_units_take_them_by_their_places_and_end() {
+    loom::model(|| {
+        let shared = Arc::new([Locked::default(), Locked::default()]);
+        // Units in the order in which a block names them.
+        let block = |shared: &[Locked; 2], named: [usize; 2]| {
+            let mut wanted = [usize::MAX; MOST_UNITS];
+            wanted[..2].copy_from_slice(&named);
+            let mut held = Held::default();
+            held.take_in_order(wanted, |at| take(&shared[at].flag));
+            for at in held.offsets() {
+                shared[*at].add(1);
+            }
+            for at in held.offsets() {
+                shared[*at].flag.release();
+            }
+        };
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || block(&shared, [1, 0]))
+        };
+        block(&shared, [0, 1]);
+        other.join().expect("it ends");
+        for locked in &*shared {
+            take(&locked.flag);
+            assert_eq!(locked.add(0), 2);
+        }
+    });
+}
+
+#[test]
+fn a_unit_that_is_named_twice_is_taken_once() {
+    let mut taken = Vec::new();
+    let mut held = Held::default();
+    let waits = held.take_in_order([7, usize::MAX, 3, 7], |at| {
+        taken.push(at);
+        at == 7
+    });
+    assert_eq!((taken, waits), (vec![3, 7], 1));
+    assert_eq!(held.offsets(), [3, 7]);
 }

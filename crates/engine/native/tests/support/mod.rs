@@ -1,0 +1,125 @@
+//! Several engines of one program at once, each on a thread of its own.
+
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use stateplane_interp::Interp;
+use stateplane_ir::Program;
+use stateplane_native::Compiled;
+use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
+use std::sync::Barrier;
+
+pub const WORKERS: u64 = 4;
+pub const PACKETS: u64 = 60_000;
+
+/// `count` is what ingress does; there are the registers `plain`, `other` and `wide`, `one`, `two`
+/// and the longer `three`, `items` and `more` in 8 units `u` of 4 elements, and the counter
+/// `packets`.
+pub fn program(count: &str) -> Program {
+    let text = format!(
+        "#include <core.p4>\n#include <v1model.p4>\n\
+         struct headers_t {{ }}\nstruct metadata_t {{ }}\n\
+         register<bit<64>>(2) plain;\nregister<bit<64>>(2) other;\n\
+         register<bit<128>>(2) wide;\n\
+         register<bit<64>>(8) one;\nregister<bit<64>>(8) two;\nregister<bit<64>>(16) three;\n\
+         @unit[\"u\", 4] register<bit<64>>(32) items;\n\
+         @unit[\"u\", 4] register<bit<64>>(32) more;\n\
+         parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
+                  inout standard_metadata_t s) {{ state start {{ transition accept; }} }}\n\
+         control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
+         control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
+             counter(1, CounterType.packets) packets;\n\
+             bit<64> a; bit<64> b; bit<64> c; bit<128> w; bit<32> at;\n\
+             bit<32> x; bit<32> y; bit<32> z;\n\
+             action twice() {{ three.read(a, at); three.write(at, a + 1); return; }}\n\
+             apply {{ packets.count(0); {count} s.egress_spec = 1; }}\n\
+         }}\n\
+         control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
+             apply {{ }}\n\
+         }}\n\
+         control D(packet_out p, in headers_t h) {{ apply {{ }} }}\n\
+         V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
+    );
+    let program = stateplane_compile::text(text).program();
+    program.expect("the program compiles")
+}
+
+/// Lets all workers pass their packets at once, each with ports of its own; gives the engines.
+pub fn hammer<E: Fellow + Send>(mut first: E) -> Vec<E> {
+    let mut engines: Vec<E> = (1..WORKERS)
+        .map(|seed| first.fellow(seed).expect("it has fellows"))
+        .collect();
+    engines.insert(0, first);
+    let begin = Barrier::new(engines.len());
+    std::thread::scope(|scope| {
+        for (worker, engine) in engines.iter_mut().enumerate() {
+            let begin = &begin;
+            scope.spawn(move || {
+                begin.wait();
+                let preserved = Preserved::default();
+                for packet in 0..PACKETS {
+                    engine.ingress(&IngressInput {
+                        frame: &[0; 60],
+                        port: (packet % 2) as u16 + 2 * worker as u16,
+                        instance_type: InstanceType::Normal,
+                        preserved: &preserved,
+                        now: packet,
+                    });
+                }
+            });
+        }
+    });
+    engines
+}
+
+pub fn read(engine: &impl Engine, register: &str, index: u64) -> Value {
+    let register = engine.state().register(register).expect("it exists");
+    register.read(index).expect("the element exists")
+}
+
+/// Locks that engines found taken.
+pub fn waits<E: Engine>(engines: &[E]) -> u64 {
+    engines.iter().map(|it| it.state().lock_waits()).sum()
+}
+
+/// Checks `check` on both engines after they ran `count`.
+pub fn on_both(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64)) {
+    on_both_with_waits(count, |read, counted, _| check(read, counted));
+}
+
+/// Checks like [`on_both`], and with the number of locks that were found taken.
+pub fn on_both_with_waits(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64, u64)) {
+    fn counted<E: Engine>(engines: &[E]) -> u64 {
+        let counts = engines.iter().map(|engine| {
+            let counter = engine.state().counter("packets").expect("it exists");
+            counter.counts()[0].packets
+        });
+        counts.sum()
+    }
+    let interp = hammer(Interp::guarded(program(count), Default::default()).expect("it loads"));
+    check(
+        &|register, index| read(&interp[3], register, index),
+        counted(&interp),
+        waits(&interp),
+    );
+    let native = Compiled::guarded(program(count)).expect("it loads");
+    let native = hammer(native.engine(Default::default()).expect("it loads"));
+    check(
+        &|register, index| read(&native[3], register, index),
+        counted(&native),
+        waits(&native),
+    );
+}
+
+/// Sum of a register's first eight elements.
+pub fn sum(read: &dyn Fn(&str, u64) -> Value, register: &str) -> u64 {
+    sum_of(read, register, 8)
+}
+
+/// Sum of a register's first elements.
+pub fn sum_of(read: &dyn Fn(&str, u64) -> Value, register: &str, elements: u64) -> u64 {
+    let number = |value: Value| match value {
+        Value::Bits(bits) => u64::try_from(bits).expect("64 bits"),
+        Value::Struct(_) => unreachable!("the registers hold numbers"),
+    };
+    (0..elements).map(|at| number(read(register, at))).sum()
+}
