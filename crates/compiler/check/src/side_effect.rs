@@ -161,7 +161,9 @@ impl<'a> Checker<'a> {
                     }
                     self.calls(default, into);
                 }
-                Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => self.calls(body, into),
+                Stmt::Block(body) | Stmt::Atomic(body) | Stmt::Apart(body) => {
+                    self.calls(body, into)
+                }
                 _ => {}
             }
         }

@@ -75,7 +75,10 @@ impl<'a> Checker<'a> {
             let diagnostic = Diagnostic::error(
                 codes::UNITS,
                 written.span,
-                format!("the register is not like `{}`, which has the same units", other.name),
+                format!(
+                    "the register is not like `{}`, which has the same units",
+                    other.name
+                ),
             )
             .with_help(format!(
                 "give it {} elements in units of {of_other}, or other units",
@@ -106,6 +109,11 @@ impl<'a> Checker<'a> {
             return;
         }
         if ir::units_of(&self.out.registers, name).is_none() {
+            let mut named = self.out.registers.iter().filter_map(|it| it.unit());
+            if named.any(|(of, _)| of == name) {
+                // Registers that do not go together were reported.
+                return;
+            }
             self.report(
                 Diagnostic::error(
                     codes::UNITS,

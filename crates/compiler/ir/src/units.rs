@@ -22,7 +22,10 @@ impl Register {
     pub fn unit(&self) -> Option<(&str, u64)> {
         match &Annotation::find(&self.annotations, UNIT)?.body {
             AnnotationBody::Values(values) => match values.as_slice() {
-                [AnnotationValue::String(name), AnnotationValue::Int(elements)] => {
+                [
+                    AnnotationValue::String(name),
+                    AnnotationValue::Int(elements),
+                ] => {
                     let elements = elements.to_u64().filter(|elements| *elements > 0)?;
                     Some((name, elements))
                 }

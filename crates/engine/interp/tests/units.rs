@@ -31,7 +31,8 @@ fn units_that_are_named_may_be_used() {
 
 #[test]
 fn others_may_not() {
-    let other = "the element 8 of `MyIngress.items` is in unit 2 of `u`, and the block named [0, 1]";
+    let other =
+        "the element 8 of `MyIngress.items` is in unit 2 of `u`, and the block named [0, 1]";
     for access in ["items.read(v, 8);", "items.write(8, 1);"] {
         let body = format!("@atomic @uses(\"u\", one, two) {{ {access} }}");
         assert_eq!(objection(&body, [0, 1]), other);

@@ -32,10 +32,14 @@ fn are_counted(read: &dyn Fn(&str, u64) -> Value, count: u64, what: &str) {
 #[test]
 fn units_lose_no_count() {
     let count = format!("{TWO} @atomic @uses(\"u\", x, y) {{ {COUNT} }}");
-    on_both(&count, |read, _| are_counted(read, 2 * WORKERS * PACKETS, "two units"));
+    on_both(&count, |read, _| {
+        are_counted(read, 2 * WORKERS * PACKETS, "two units")
+    });
     let one = COUNT.replace("y * 4", "x * 4");
     let count = format!("{TWO} @atomic @uses(\"u\", x) {{ {one} }}");
-    on_both(&count, |read, _| are_counted(read, 2 * WORKERS * PACKETS, "one unit"));
+    on_both(&count, |read, _| {
+        are_counted(read, 2 * WORKERS * PACKETS, "one unit")
+    });
 }
 
 #[test]
@@ -45,7 +49,9 @@ fn units_in_opposite_orders_are_locked_in_one() {
              @atomic @uses(\"u\", x, y, z) {{ {COUNT} }} \
          }} else {{ @atomic @uses(\"u\", z, y, x) {{ {COUNT} }} }}"
     );
-    on_both(&count, |read, _| are_counted(read, 2 * WORKERS * PACKETS, "three units"));
+    on_both(&count, |read, _| {
+        are_counted(read, 2 * WORKERS * PACKETS, "three units")
+    });
 }
 
 #[test]
@@ -57,7 +63,9 @@ fn units_are_held_up_to_the_end_of_the_outermost_block() {
                           items.read(c, x * 4 + at); more.read(b, x * 4 + at); \
                           if (c != b) {{ other.write(0, 1); }} }}"
     );
-    on_both(&count, |read, _| are_counted(read, 2 * WORKERS * PACKETS, "named twice"));
+    on_both(&count, |read, _| {
+        are_counted(read, 2 * WORKERS * PACKETS, "named twice")
+    });
 }
 
 #[test]
@@ -74,14 +82,18 @@ fn workers_with_units_of_their_own_never_wait() {
 #[test]
 fn a_unit_past_the_end_is_none() {
     let count = format!("{TWO} y = y + 8; @atomic @uses(\"u\", y, x) {{ {COUNT} }}");
-    on_both(&count, |read, _| are_counted(read, WORKERS * PACKETS, "past the end"));
+    on_both(&count, |read, _| {
+        are_counted(read, WORKERS * PACKETS, "past the end")
+    });
 }
 
 #[test]
 fn a_block_that_is_left_early_leaves_its_units() {
     let way = "if (s.ingress_port[0:0] == 1) { mark_to_drop(s); exit; }";
     let count = format!("{TWO} @atomic {{ @atomic @uses(\"u\", x, y) {{ }} {way} {COUNT} }}");
-    on_both(&count, |read, _| are_counted(read, WORKERS * PACKETS, "left early"));
+    on_both(&count, |read, _| {
+        are_counted(read, WORKERS * PACKETS, "left early")
+    });
 }
 
 #[test]
@@ -108,7 +120,10 @@ fn a_block_that_stands_apart_keeps_what_the_block_around_it_holds() {
     ];
     // Of the second way the engine cannot know while it makes code.
     let some = |what: &str| format!("if (s.ingress_port[0:0] == 0) {{ {what} }}");
-    for (first, last) in [(first.to_owned(), last.to_owned()), (some(first), some(last))] {
+    for (first, last) in [
+        (first.to_owned(), last.to_owned()),
+        (some(first), some(last)),
+    ] {
         let count = format!(
             "at = (bit<32>)s.ingress_global_timestamp[1:0]; @atomic {{ {first} {apart} {last} }}"
         );

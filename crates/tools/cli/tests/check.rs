@@ -158,6 +158,32 @@ fn locks_of_atomic_blocks_are_shown() {
 }
 
 #[test]
+fn of_a_replicated_program_a_lock_for_each_unit_is_shown() {
+    let told = printed(&run(&["check", "--locks", "apps/nat/nat.p4"]));
+    let units = "1. slot_key, slot_status, ";
+    assert!(
+        told.lines()
+            .nth(1)
+            .is_some_and(|line| line.starts_with(units)),
+        "{told}"
+    );
+    let each = "slot_used: a lock for each of 16384 units of 4 elements\n   units: ";
+    assert!(told.contains(each), "{told}");
+    assert!(
+        told.contains("2. replication_claims: a lock for each of 1 elements\n"),
+        "{told}"
+    );
+    assert!(!told.contains("one lock for all elements"), "{told}");
+    assert!(told.lines().all(|line| line.len() < 400), "{told}");
+
+    let output = run(&["check", "--locks", "--json", "apps/nat/nat.p4"]);
+    let object: serde_json::Value = serde_json::from_str(&printed(&output)).expect("an object");
+    assert_eq!(object["locks"][0]["each"], "unit");
+    assert_eq!(object["locks"][0]["units"], 16384);
+    assert_eq!(object["locks"][0]["elements"], 4);
+}
+
+#[test]
 fn one_lock_for_all_elements_has_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("move.p4");

@@ -40,7 +40,8 @@ impl Arrays {
     /// The units that a register's elements are in.
     pub fn units_of(&self, array: usize) -> Option<usize> {
         let mut all = self.units.iter();
-        let has = |(_, units): &(String, Units)| units.registers.iter().any(|it| it.index() == array);
+        let has =
+            |(_, units): &(String, Units)| units.registers.iter().any(|it| it.index() == array);
         all.position(has).map(|at| self.first_units() + at)
     }
 

@@ -6,14 +6,31 @@ use super::layout::Fact;
 use super::locals::Kind;
 use crate::codes;
 use stateplane_diagnostics::Diagnostic;
+use stateplane_ir::USES;
 use stateplane_syntax::tree::{
-    Block, ConstDecl, Expr, ExprKind, ForCollection, Stmt, StmtKind, SwitchCase, VariableDecl,
+    Annotation, AnnotationBody, Block, ConstDecl, Expr, ExprKind, ForCollection, Stmt, StmtKind,
+    SwitchCase, VariableDecl,
 };
 
 impl<'t> Lint<'t, '_> {
     /// Walks a block in a scope of its own.
     pub(super) fn block(&mut self, block: &'t Block) {
         self.scoped(|lint| lint.statements(&block.statements));
+    }
+
+    /// Notes the variables by which a block names units.
+    fn mention_units(&mut self, annotations: &[Annotation]) {
+        for annotation in annotations.iter().filter(|it| it.name.as_str() == USES) {
+            if let AnnotationBody::Unstructured(tokens) = &annotation.body {
+                for id in tokens
+                    .iter()
+                    .filter_map(|it| self.find(&it.text))
+                    .collect::<Vec<_>>()
+                {
+                    self.mention(id);
+                }
+            }
+        }
     }
 
     /// Walks statements; warns of those that are never reached.
@@ -78,7 +95,10 @@ impl<'t> Lint<'t, '_> {
                 }
                 self.flow.join(&after);
             }
-            StmtKind::Block(block) => self.block(block),
+            StmtKind::Block(block) => {
+                self.mention_units(&block.annotations);
+                self.block(block);
+            }
             StmtKind::Return(value) => {
                 if let Some(value) = value {
                     self.read(value);

@@ -2,7 +2,7 @@
 
 @unit["bucket", 4] register<bit<32>>(64) first;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<32> n = 0;
 
     action add() {
@@ -38,4 +38,4 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-SWITCH(EmptyParser, Ingress);
+SWITCH(EmptyParser, MyIngress);

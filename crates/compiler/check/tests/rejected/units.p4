@@ -1,13 +1,14 @@
 #include "shell.p4"
 
 @unit["bucket", 4] register<bit<32>>(64) first;
-@unit["bucket", 4] register<bit<32>>(32) shorter;
-@unit["bucket", 8] register<bit<32>>(64) wider;
+@unit["other", 4] register<bit<32>>(64) second;
+@unit["other", 4] register<bit<32>>(32) shorter;
+@unit["other", 8] register<bit<32>>(64) wider;
 @unit["odd", 4] register<bit<32>>(30) odd;
 @unit["none", 0] register<bit<32>>(64) none;
 @unit(bucket, 4) register<bit<32>>(64) words;
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<32> bucket = 0;
     int<32> signed = 0;
 
@@ -33,4 +34,4 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-SWITCH(EmptyParser, Ingress);
+SWITCH(EmptyParser, MyIngress);

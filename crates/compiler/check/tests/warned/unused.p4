@@ -28,6 +28,7 @@ control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     Inner(1, 2, 3) outer;
     register<bit<8>>(4) seen;
     @noWarn("unused") register<bit<8>>(4) kept;
+    @unit["u", 2] register<bit<8>>(4) items;
     const bit<8> LIMIT = 3;
     action a() {}
     action b() {}
@@ -47,6 +48,10 @@ control C(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         bit<8> scratch;
         applied.apply();
         inner.apply(meta);
+        bit<32> named = 1;
+        @atomic @uses("u", named) {
+            items.write(3, 1);
+        }
         {
             return;
         }

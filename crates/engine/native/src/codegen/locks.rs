@@ -52,7 +52,9 @@ impl Gen<'_, '_> {
         for domain in 0..count {
             let mut variable = || self.b.declare_var(types::I64);
             let taken = variable();
-            let cells = (0..plan.locks_at_once(domain)).map(|_| variable()).collect();
+            let cells = (0..plan.locks_at_once(domain))
+                .map(|_| variable())
+                .collect();
             self.locks.domains.push(Domain { taken, cells });
         }
         if count > 0 {
@@ -74,7 +76,10 @@ impl Gen<'_, '_> {
     fn hold(&mut self, domain: usize, taken: u64, cells: &[Value]) {
         self.set_number(self.locks.domains[domain].taken, taken);
         let last = cells.last().copied();
-        let cells = cells.iter().copied().chain(std::iter::repeat_n(last, MOST_UNITS).flatten());
+        let cells = cells
+            .iter()
+            .copied()
+            .chain(std::iter::repeat_n(last, MOST_UNITS).flatten());
         for (at, cell) in self.locks.domains[domain].cells.iter().zip(cells) {
             self.b.def_var(*at, cell);
         }

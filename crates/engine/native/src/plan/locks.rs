@@ -17,11 +17,7 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    pub(super) fn new(
-        program: &Program,
-        plan: LockPlan,
-        placements: Vec<LockPlacement>,
-    ) -> Locks {
+    pub(super) fn new(program: &Program, plan: LockPlan, placements: Vec<LockPlacement>) -> Locks {
         let mut at_once = vec![1; placements.len()];
         each_op(program, &mut |op| {
             if let Op::Uses { units, numbers } = op
@@ -58,6 +54,8 @@ impl Plan {
     /// The locks of a domain that a block may hold at once.
     pub(crate) fn locks_at_once(&self, domain: usize) -> usize {
         let locks = self.locks.as_ref();
-        locks.and_then(|it| it.at_once.get(domain).copied()).unwrap_or(1)
+        locks
+            .and_then(|it| it.at_once.get(domain).copied())
+            .unwrap_or(1)
     }
 }

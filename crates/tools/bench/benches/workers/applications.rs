@@ -174,23 +174,20 @@ impl Application {
 impl Lane {
     /// Takes `count` packets through the switch, with what the store answers.
     fn pass(&mut self, count: usize) {
-        let mut frames = self.frames.iter().cycle().take(count);
-        loop {
+        let own = std::mem::take(&mut self.frames);
+        for (number, frame) in own.iter().cycle().take(count).enumerate() {
             let requests = &mut self.requests;
-            let mut passed = 0;
-            for frame in frames.by_ref().take(BURST) {
-                self.switch.frame(0, frame, |port, bytes| {
-                    if port == STORE {
-                        requests.push(bytes.to_vec());
-                    }
-                });
-                passed += 1;
+            self.switch.frame(0, frame, |port, bytes| {
+                if port == STORE {
+                    requests.push(bytes.to_vec());
+                }
+            });
+            if number % BURST == BURST - 1 {
+                self.answer();
             }
-            if passed == 0 {
-                return;
-            }
-            self.answer();
         }
+        self.answer();
+        self.frames = own;
     }
 
     /// Has the store answer, and lets time pass if it had to.

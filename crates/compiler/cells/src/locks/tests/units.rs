@@ -42,7 +42,10 @@ fn units_that_a_block_names_have_a_lock_each() {
 fn units_are_named_on_any_way_before_their_elements() {
     let named = "@atomic @uses(\"u\", n) { }";
     let used = "first.read(v, h.key.i); first.write(h.key.j, v);";
-    assert_eq!(of(&format!("@atomic {{ {named} {used} }}")), ["/ I.first I.second"]);
+    assert_eq!(
+        of(&format!("@atomic {{ {named} {used} }}")),
+        ["/ I.first I.second"]
+    );
     let on_one_way = format!("@atomic {{ if (h.key.k == 0) {{ {named} }} {used} }}");
     assert_eq!(of(&on_one_way), ["/ I.first I.second"]);
     for behind in [
@@ -58,7 +61,10 @@ fn units_are_named_on_any_way_before_their_elements() {
         );
     }
     // Nobody names any.
-    assert_eq!(of("@atomic { first.read(v, 1); first.write(1, v); }"), ["I.first"]);
+    assert_eq!(
+        of("@atomic { first.read(v, 1); first.write(1, v); }"),
+        ["I.first"]
+    );
 }
 
 #[test]
@@ -71,7 +77,9 @@ fn units_stand_in_the_order_in_which_blocks_name_them() {
     // Elements are no locks, wherever they are used.
     let later = format!("@atomic {{ {units} a.write(h.key.i, v); first.write(h.key.j, v); }}");
     assert_eq!(of(&later), ["/ I.first I.second", "a"]);
-    let circle = format!("@atomic {{ a.write(h.key.i, v); {units} }} @atomic {{ {units} a.write(h.key.i, v); }}");
+    let circle = format!(
+        "@atomic {{ a.write(h.key.i, v); {units} }} @atomic {{ {units} a.write(h.key.i, v); }}"
+    );
     assert_eq!(of(&circle), ["* a I.first I.second"]);
     assert_eq!(plan(&circle).of_units("u"), Some(0));
 }
@@ -79,13 +87,18 @@ fn units_stand_in_the_order_in_which_blocks_name_them() {
 #[test]
 fn a_register_that_nobody_writes_has_no_lock() {
     assert_eq!(of("@atomic { read.read(v, 0); a.write(0, v); }"), ["a"]);
-    assert_eq!(of("@atomic { read.read(v, 0); } read.write(0, 1);"), ["I.read"]);
+    assert_eq!(
+        of("@atomic { read.read(v, 0); } read.write(0, 1);"),
+        ["I.read"]
+    );
 }
 
 #[test]
 fn a_block_that_stands_apart_holds_its_locks_for_itself() {
     let count = "single.read(v, 0); single.write(0, v + 1);";
-    let within = format!("@atomic {{ {count} a.write(h.key.i, v); }} @atomic {{ a.write(h.key.i, v); {count} }}");
+    let within = format!(
+        "@atomic {{ {count} a.write(h.key.i, v); }} @atomic {{ a.write(h.key.i, v); {count} }}"
+    );
     assert_eq!(of(&within), ["* a I.single"]);
     let apart = within.replace(count, &format!("@atomic @apart {{ {count} }}"));
     assert_eq!(of(&apart), ["a", "I.single"]);
