@@ -2,6 +2,7 @@
 //! flows of its own, and beside it a store that answers for them at once; all workers share the
 //! table of flows.
 
+use crate::processors::on_processors;
 use stateplane_apps::app;
 use stateplane_apps::measured::{Packet, Place};
 use stateplane_bench::chain::{Chain, store_of};
@@ -111,17 +112,13 @@ impl Application {
     /// Lets `workers` pass all packets, each those of its flows; adds the locks that they found
     /// taken to `waits`.
     fn run(&self, workers: usize, flows: u64, waits: &Cell<u64>) -> Sample {
-        let mut lanes = self.lanes(workers, flows);
-        let sample = stateplane_bench::timed(|| {
-            std::thread::scope(|scope| {
-                for lane in &mut lanes {
-                    let share = PACKETS * lane.frames.len() / flows as usize;
-                    scope.spawn(move || lane.pass(share));
-                }
-            });
-            PACKETS as u64
+        let lanes = self.lanes(workers, flows);
+        let at_work = lanes.iter().filter(|it| !it.frames.is_empty()).count();
+        let (sample, lanes) = on_processors(PACKETS, lanes, |mut lane: Lane| {
+            lane.pass(PACKETS / at_work);
+            lane
         });
-        for lane in &mut lanes {
+        for lane in &lanes {
             waits.set(waits.get() + lane.switch.engine().engine.state().lock_waits());
         }
         sample
