@@ -139,14 +139,14 @@ impl Interp {
 }
 
 impl Fellow for Interp {
-    fn fellow(&mut self, seed: u64) -> Result<Self, StateError> {
+    fn fellow(&mut self, seed: u64) -> Self {
         let code = self.code.clone();
-        let machine = Machine::new(&code, self.machine.state.fellow(seed)?);
-        Ok(Interp {
+        let machine = Machine::new(&code, self.machine.state.fellow(seed));
+        Interp {
             code,
             machine,
             observer: (),
-        })
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Kind, StateError};
 use stateplane_ir::{CounterKind, Program};
+use std::ops::{AddAssign, Range};
 
 /// Elements that one counter or meter array may have.
 pub const MAX_ARRAY: u64 = 1 << 24;
@@ -24,13 +25,30 @@ impl Count {
     }
 }
 
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Count) {
+        self.packets = self.packets.wrapping_add(other.packets);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+    }
+}
+
+/// Unused elements before and behind those of an array: a line of the cache each, so that engines
+/// which count at the same time do not share one.
+const APART: usize = 64 / size_of::<Count>();
+
 /// An indirect counter array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
     name: String,
     kind: CounterKind,
     table: Option<String>,
-    counts: Vec<Count>,
+    /// With the unused ones.
+    elements: Vec<Count>,
+}
+
+/// Elements for an array of `size`.
+fn elements(size: usize) -> Vec<Count> {
+    vec![Count::default(); size + 2 * APART]
 }
 
 pub(crate) fn checked_size(kind: Kind, name: &str, size: u64) -> Result<usize, StateError> {
@@ -56,7 +74,7 @@ impl Counter {
                 .table
                 .map(|table| program.tables[table.index()].name.clone()),
             kind: def.kind,
-            counts: vec![Count::default(); size],
+            elements: elements(size),
         })
     }
 
@@ -78,33 +96,55 @@ impl Counter {
     /// All elements in order; none for a direct counter, whose counts are with the
     /// entries of its table.
     pub fn counts(&self) -> &[Count] {
-        &self.counts
+        &self.elements[APART..self.elements.len() - APART]
     }
 
     /// All elements, for a data plane that counts on its own.
     pub fn counts_mut(&mut self) -> &mut [Count] {
-        &mut self.counts
+        let end = self.elements.len() - APART;
+        &mut self.elements[APART..end]
     }
 
     /// Counts a packet of `bytes` bytes; nothing past the end.
     pub fn count(&mut self, index: u64, bytes: u64) {
         let element = usize::try_from(index)
             .ok()
-            .and_then(|index| self.counts.get_mut(index));
+            .and_then(|index| self.counts_mut().get_mut(index));
         if let Some(element) = element {
             element.add(bytes);
+        }
+    }
+
+    /// The same counter with nothing counted, for another engine.
+    pub(crate) fn fellow(&self) -> Counter {
+        Counter {
+            name: self.name.clone(),
+            kind: self.kind,
+            table: self.table.clone(),
+            elements: elements(self.counts().len()),
+        }
+    }
+
+    /// Moves what a fellow has counted at these elements to this one.
+    pub(crate) fn gather(&mut self, fellow: &mut Counter, indices: Range<u64>) {
+        let size = self.counts().len().min(fellow.counts().len());
+        let bound = |index: u64| usize::try_from(index).unwrap_or(size).min(size);
+        let range = bound(indices.start)..bound(indices.end);
+        let theirs = fellow.counts_mut()[range.clone()].iter_mut();
+        for (own, theirs) in self.counts_mut()[range].iter_mut().zip(theirs) {
+            *own += std::mem::take(theirs);
         }
     }
 
     fn position(&self, index: u64) -> Result<usize, StateError> {
         usize::try_from(index)
             .ok()
-            .filter(|&index| index < self.counts.len())
+            .filter(|&index| index < self.counts().len())
             .ok_or_else(|| StateError::Index {
                 kind: Kind::Counter,
                 name: self.name.clone(),
                 index,
-                size: self.counts.len() as u64,
+                size: self.counts().len() as u64,
             })
     }
 
@@ -114,7 +154,7 @@ impl Counter {
     ///
     /// [`StateError::Index`] past the end.
     pub fn read(&self, index: u64) -> Result<Count, StateError> {
-        Ok(self.counts[self.position(index)?])
+        Ok(self.counts()[self.position(index)?])
     }
 
     /// Sets an element.
@@ -124,7 +164,7 @@ impl Counter {
     /// [`StateError::Index`] past the end.
     pub fn write(&mut self, index: u64, count: Count) -> Result<(), StateError> {
         let position = self.position(index)?;
-        self.counts[position] = count;
+        self.counts_mut()[position] = count;
         Ok(())
     }
 }

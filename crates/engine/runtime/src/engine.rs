@@ -6,7 +6,7 @@
 //! egress on what ingress left and deparses. Between the two the packet is an
 //! opaque [`Engine::InFlight`], which the switch queues, holds and clones.
 
-use crate::{StateError, TargetState};
+use crate::TargetState;
 
 /// A v1model port number, below 512.
 pub type Port = u16;
@@ -278,10 +278,7 @@ pub trait Engine {
 /// ([`TargetState::fellow`]). Its program is guarded
 /// ([`guard`](stateplane_ir::passes::guard())).
 pub trait Fellow: Engine + Sized {
-    /// Another engine for the same program, with the same registers and meters.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`TargetState::fellow`].
-    fn fellow(&mut self, seed: u64) -> Result<Self, StateError>;
+    /// Another engine for the same program, with the same registers and meters, and the same
+    /// entries.
+    fn fellow(&mut self, seed: u64) -> Self;
 }

@@ -7,8 +7,10 @@
 mod adopt;
 pub mod bits;
 pub mod counter;
+mod direct_meter;
 pub mod engine;
 pub mod error;
+mod fellows;
 pub mod hash;
 mod indirect;
 pub mod layout;

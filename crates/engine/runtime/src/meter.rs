@@ -34,8 +34,10 @@ pub struct MeterConfig {
 /// microseconds meet without rounding.
 const MILLION: u128 = 1_000_000;
 
-/// One element of a meter.
+/// One element of a meter. It has lines of the cache to itself: engines at other elements do not
+/// wait for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct MeterCell {
     config: Option<MeterConfig>,
     /// Time of the last packet in µs.

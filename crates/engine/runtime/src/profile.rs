@@ -1,7 +1,7 @@
 //! Action profiles and selectors: members, and groups of which a hash chooses one.
 
 use crate::error::StateError;
-use crate::table::{ActionInfo, Call, Invocation, action_info, invoke};
+use crate::table::{ActionInfo, Call, Changes, Invocation, Log, action_info, invoke};
 use rustc_hash::FxHashMap;
 use stateplane_ir::{ActionProfileId, Program, Selector};
 use std::collections::BTreeMap;
@@ -44,6 +44,9 @@ pub struct Profile {
     positions: Vec<Vec<u32>>,
     members: FxHashMap<u32, Member>,
     groups: FxHashMap<u32, StoredGroup>,
+    /// Numbers of members, and of groups, that changed.
+    member_log: Log,
+    group_log: Log,
 }
 
 impl Profile {
@@ -77,6 +80,8 @@ impl Profile {
             positions,
             members: FxHashMap::default(),
             groups: FxHashMap::default(),
+            member_log: Log::default(),
+            group_log: Log::default(),
         })
     }
 
@@ -205,6 +210,7 @@ impl Profile {
         }
         self.require_room(others, 1)?;
         self.members.insert(member, Member(call));
+        self.member_log.note(member);
         Ok(())
     }
 
@@ -216,6 +222,7 @@ impl Profile {
         let call = self.call(action)?;
         self.require_member(member)?;
         self.members.insert(member, Member(call));
+        self.member_log.note(member);
         Ok(())
     }
 
@@ -232,6 +239,7 @@ impl Profile {
             return Err(self.in_use("member", member));
         }
         self.members.remove(&member);
+        self.member_log.note(member);
         Ok(())
     }
 
@@ -247,6 +255,7 @@ impl Profile {
             });
         }
         self.groups.insert(id, stored);
+        self.group_log.note(id);
         Ok(())
     }
 
@@ -254,6 +263,7 @@ impl Profile {
         let stored = self.stored(group)?;
         self.require_group(id)?;
         self.groups.insert(id, stored);
+        self.group_log.note(id);
         Ok(())
     }
 
@@ -264,7 +274,24 @@ impl Profile {
             return Err(self.in_use("group", id));
         }
         self.groups.remove(&id);
+        self.group_log.note(id);
         Ok(())
+    }
+
+    /// Makes the members those of `first`, whose fellow's the profile is.
+    pub(crate) fn follow_members(&mut self, first: &Profile) {
+        follow(
+            (&mut self.members, &mut self.member_log),
+            (&first.members, &first.member_log),
+        );
+    }
+
+    /// Makes the groups those of `first`, whose fellow's the profile is.
+    pub(crate) fn follow_groups(&mut self, first: &Profile) {
+        follow(
+            (&mut self.groups, &mut self.group_log),
+            (&first.groups, &first.group_log),
+        );
     }
 
     fn stored(&self, group: &Group) -> Result<StoredGroup, StateError> {
@@ -298,6 +325,32 @@ impl Profile {
             profile: self.name.clone(),
             what,
             id,
+        }
+    }
+}
+
+/// Makes a map with its log of changes as `first`.
+fn follow<T: Clone>(
+    (map, log): (&mut FxHashMap<u32, T>, &mut Log),
+    (first, first_log): (&FxHashMap<u32, T>, &Log),
+) {
+    let version = first_log.version();
+    if log.version() == version {
+        return;
+    }
+    match first_log.since(log.version()) {
+        Changes::Some(changed) => {
+            for id in changed {
+                match first.get(id) {
+                    Some(value) => map.insert(*id, value.clone()),
+                    None => map.remove(id),
+                };
+                log.note(*id);
+            }
+        }
+        Changes::Many => {
+            map.clone_from(first);
+            log.skip_to(version);
         }
     }
 }

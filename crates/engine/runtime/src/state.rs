@@ -76,6 +76,11 @@ impl<T> Outbox<T> {
         self.queue.pop_front()
     }
 
+    /// Puts back the message that was taken last.
+    pub fn put_back(&mut self, message: T) {
+        self.queue.push_front(message);
+    }
+
     /// Number of waiting messages.
     pub fn len(&self) -> usize {
         self.queue.len()
@@ -108,10 +113,10 @@ pub struct Digest {
 #[derive(Debug, PartialEq, Eq)]
 pub struct TargetState {
     pub(crate) tables: Vec<Table>,
-    registers: Vec<Register>,
-    counters: Vec<Counter>,
-    meters: Vec<Meter>,
-    value_sets: Vec<ValueSet>,
+    pub(crate) registers: Vec<Register>,
+    pub(crate) counters: Vec<Counter>,
+    pub(crate) meters: Vec<Meter>,
+    pub(crate) value_sets: Vec<ValueSet>,
     pub(crate) profiles: Vec<Profile>,
     /// Events of the program besides forwarding.
     pub events: Events,
@@ -125,7 +130,7 @@ pub struct TargetState {
     pub custom_crc: CustomCrc,
     /// Source of `random()` and of the hash algorithm `random`.
     pub random: Random,
-    locks: Locks,
+    pub(crate) locks: Locks,
 }
 
 impl Default for TargetState {
@@ -217,45 +222,6 @@ impl TargetState {
         })
     }
 
-    /// The state of another engine for the same program, which works on other packets at the
-    /// same time: registers, meters and custom CRCs are shared, tables and value sets are
-    /// copies, counters and events begin at zero and add to this one's. `seed` determines
-    /// its pseudo-random numbers.
-    ///
-    /// # Errors
-    ///
-    /// [`StateError::Unsupported`] for a direct meter, whose buckets are in the tables.
-    pub fn fellow(&mut self, seed: u64) -> Result<TargetState, StateError> {
-        if let Some(meter) = self.meters.iter().find(|meter| meter.table().is_some()) {
-            return Err(StateError::Unsupported {
-                what: "a direct meter on several cores",
-                place: meter.name().to_owned(),
-                instead: "run the program on one core",
-            });
-        }
-        let mut counters = self.counters.clone();
-        for counter in &mut counters {
-            counter.counts_mut().fill(crate::Count::default());
-        }
-        let fellow = TargetState {
-            tables: self.tables.clone(),
-            registers: self.registers.iter().map(Register::share).collect(),
-            counters,
-            meters: self.meters.iter().map(Meter::share).collect(),
-            value_sets: self.value_sets.clone(),
-            profiles: self.profiles.clone(),
-            events: Events {
-                parser_errors: vec![0; self.events.parser_errors.len()],
-                ..Events::default()
-            },
-            custom_crc: self.custom_crc,
-            random: Random::new(seed),
-            locks: self.locks.share(),
-            ..TargetState::default()
-        };
-        Ok(fellow)
-    }
-
     /// Fills the registers that the program annotates `@drawn_at_start` with random
     /// elements, which is to be done before the first packet: a program that hashes with
     /// them keeps those who send packets from choosing the places of these. `random` gives
@@ -312,9 +278,10 @@ impl TargetState {
         self.locks.wait(offset);
     }
 
-    /// Locks of atomic blocks that a fellow held when this engine came to them.
+    /// Locks of atomic blocks and of direct meters that a fellow held when this engine came to them.
     pub fn lock_waits(&self) -> u64 {
-        self.locks.waits()
+        let meters = self.tables.iter().map(Table::meter_waits);
+        self.locks.waits() + meters.sum::<u64>()
     }
 
     /// The memory of all registers and locks, and the bytes that it has, for a data plane that

@@ -2,6 +2,7 @@
 
 mod change;
 mod default;
+mod fellows;
 mod idle;
 mod indirect;
 mod key;
@@ -14,15 +15,15 @@ pub use indirect::Runs;
 pub use key::{KeyInfo, KeyMatch};
 pub use log::{Changes, Rule};
 
-use log::Log;
-
 pub(crate) use indirect::Target;
+pub(crate) use log::Log;
 
 use crate::bits;
 use crate::counter::Count;
+use crate::direct_meter::DirectMeter;
 use crate::error::StateError;
 use crate::layout::scalar_bits;
-use crate::meter::{Color, MeterCell};
+use crate::meter::Color;
 use crate::names;
 use crate::profile;
 use crate::value::push_checked;
@@ -168,7 +169,9 @@ pub(crate) fn invoke(
     }
 }
 
+/// An entry. It shares no line of the cache with what another engine counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(align(64))]
 struct Stored {
     keys: Vec<KeyMatch>,
     priority: u32,
@@ -182,7 +185,7 @@ struct Stored {
     /// Place in the order of insertion.
     serial: u64,
     count: Count,
-    meter: MeterCell,
+    meter: DirectMeter,
     idle: Option<Idle>,
 }
 
@@ -224,8 +227,10 @@ impl EntryId {
     }
 }
 
-/// A match-action table and its entries.
+/// A match-action table and its entries. It shares no line of the cache with what another engine
+/// counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct Table {
     name: String,
     keys: Vec<KeyInfo>,
@@ -236,7 +241,11 @@ pub struct Table {
     const_entries: bool,
     /// Direct counter and meter of the default entry.
     default_count: Count,
-    default_meter: MeterCell,
+    default_meter: DirectMeter,
+    /// True if fellows have the direct meters too.
+    shares_meters: bool,
+    /// Direct meters at which another engine was when this one came to them.
+    meter_waits: u64,
     size: u64,
     counted: bool,
     /// Hits of all entries that ever were, if `counted`.
@@ -311,7 +320,12 @@ impl Table {
             const_default: def.const_default,
             const_entries: def.const_entries,
             default_count: Count::default(),
-            default_meter: MeterCell::default(),
+            default_meter: match def.direct_meter {
+                Some(_) => DirectMeter::new(false),
+                None => DirectMeter::Absent,
+            },
+            shares_meters: false,
+            meter_waits: 0,
             size: def.size.max(def.entries.len() as u64),
             counted: def.direct_counter.is_some(),
             hits: Count::default(),
@@ -446,7 +460,13 @@ impl Table {
             idle.last_hit = now;
             idle.reported = None;
         }
-        metered(&mut entry.meter, self.metered_bytes, bytes, now)
+        let amount = match self.metered_bytes {
+            Some(true) => bytes,
+            Some(false) => 1,
+            None => return Color::Green,
+        };
+        let waits = &mut self.meter_waits;
+        entry.meter.execute((amount, bytes), now, waits)
     }
 
     /// Notes a packet of `bytes` bytes that hit no entry at `now` in µs: the default entry
@@ -455,7 +475,13 @@ impl Table {
         if self.counted {
             self.default_count.add(bytes);
         }
-        metered(&mut self.default_meter, self.metered_bytes, bytes, now)
+        let amount = match self.metered_bytes {
+            Some(true) => bytes,
+            Some(false) => 1,
+            None => return Color::Green,
+        };
+        let waits = &mut self.meter_waits;
+        self.default_meter.execute((amount, bytes), now, waits)
     }
 
     /// Packets that hit an entry since the program was loaded, entries that were deleted
@@ -577,7 +603,7 @@ impl Table {
         })
     }
 
-    fn existing(&self, keys: &[KeyMatch], priority: u32) -> Result<u32, StateError> {
+    pub(crate) fn existing(&self, keys: &[KeyMatch], priority: u32) -> Result<u32, StateError> {
         let normal = self.normalise(keys)?;
         self.check_priority(priority)?;
         self.find(&normal, priority)?
@@ -605,25 +631,7 @@ impl Table {
             self.entries.push(None);
             self.entries.len() as u32 - 1
         });
-        match &mut self.index {
-            Index::Exact(entries) => {
-                entries.insert(low.clone(), position);
-            }
-            Index::Prefix { key, lengths } => {
-                let wanted = prefix_length(&keys[*key]);
-                let at = lengths.partition_point(|(length, _)| *length > wanted);
-                if lengths.get(at).is_none_or(|(length, _)| *length != wanted) {
-                    lengths.insert(at, (wanted, ByKey::default()));
-                }
-                lengths[at].1.insert(low.clone(), position);
-            }
-            Index::Ordered { order, same } => {
-                order.insert((Reverse(priority), self.next_serial), position);
-                same.insert((low.clone(), high.clone(), priority), position);
-            }
-        }
-        self.references.add(target.as_ref());
-        self.entries[position as usize] = Some(Stored {
+        let stored = Stored {
             keys,
             priority,
             low,
@@ -633,18 +641,56 @@ impl Table {
             is_const,
             serial: self.next_serial,
             count: Count::default(),
-            meter: MeterCell::default(),
+            meter: match self.metered_bytes {
+                Some(_) => DirectMeter::new(self.shares_meters),
+                None => DirectMeter::Absent,
+            },
             idle: None,
-        });
+        };
+        self.put(position, stored);
         self.next_serial += 1;
-        self.count += 1;
         self.log.note(position);
         Ok(())
     }
 
+    /// Puts an entry at a position that none has.
+    fn put(&mut self, position: u32, stored: Stored) {
+        match &mut self.index {
+            Index::Exact(entries) => {
+                entries.insert(stored.low.clone(), position);
+            }
+            Index::Prefix { key, lengths } => {
+                let wanted = prefix_length(&stored.keys[*key]);
+                let at = lengths.partition_point(|(length, _)| *length > wanted);
+                if lengths.get(at).is_none_or(|(length, _)| *length != wanted) {
+                    lengths.insert(at, (wanted, ByKey::default()));
+                }
+                lengths[at].1.insert(stored.low.clone(), position);
+            }
+            Index::Ordered { order, same } => {
+                order.insert((Reverse(stored.priority), stored.serial), position);
+                let bounds = (stored.low.clone(), stored.high.clone(), stored.priority);
+                same.insert(bounds, position);
+            }
+        }
+        self.references.add(stored.target.as_ref());
+        self.aging += u64::from(stored.idle.is_some());
+        self.entries[position as usize] = Some(stored);
+        self.count += 1;
+    }
+
     fn remove(&mut self, position: u32) {
-        let Some(stored) = self.entries[position as usize].take() else {
-            return;
+        if self.take(position) {
+            self.free.push(position);
+            self.log.note(position);
+        }
+    }
+
+    /// Takes the entry at a position out; false if there is none.
+    fn take(&mut self, position: u32) -> bool {
+        let entry = self.entries.get_mut(position as usize);
+        let Some(stored) = entry.and_then(Option::take) else {
+            return false;
         };
         match &mut self.index {
             Index::Exact(entries) => {
@@ -666,17 +712,8 @@ impl Table {
         }
         self.references.remove(stored.target.as_ref());
         self.aging -= u64::from(stored.idle.is_some());
-        self.free.push(position);
         self.count -= 1;
-        self.log.note(position);
-    }
-}
-
-fn metered(meter: &mut MeterCell, measures: Option<bool>, bytes: u64, now: u64) -> Color {
-    match measures {
-        Some(true) => meter.execute(bytes, bytes, now),
-        Some(false) => meter.execute(1, bytes, now),
-        None => Color::Green,
+        true
     }
 }
 

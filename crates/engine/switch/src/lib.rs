@@ -29,6 +29,7 @@
 mod config;
 mod counters;
 mod error;
+mod fellows;
 mod hold;
 mod ports;
 mod queue;
@@ -41,6 +42,7 @@ pub use config::{
 };
 pub use counters::{Counters, DropReason, Occupancy, PortCounters};
 pub use error::SwitchError;
+pub use fellows::{Alone, Fellows};
 pub use stateplane_runtime::Port;
 pub use switch::{Switch, Transmit};
 

@@ -59,6 +59,25 @@ impl Ports {
         })
     }
 
+    /// The same ports with the same links, through which nothing has passed, for a switch that
+    /// watches them anew.
+    pub(crate) fn fellow(&self) -> Ports {
+        let entries = self.entries.iter().map(|entry| {
+            entry.map(|entry| PortEntry {
+                counters: PortCounters::default(),
+                transmit_depth: 0,
+                stale_watches: 0,
+                reported_up: true,
+                ..entry
+            })
+        });
+        Ports {
+            entries: entries.collect(),
+            numbers: self.numbers.clone(),
+            changed: VecDeque::new(),
+        }
+    }
+
     pub(crate) fn numbers(&self) -> &[Port] {
         &self.numbers
     }

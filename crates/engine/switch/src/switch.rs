@@ -1,6 +1,7 @@
 //! The switch.
 
 mod configure;
+mod fellow;
 mod pipeline;
 mod replace;
 
@@ -94,13 +95,21 @@ pub struct Switch<E: Engine> {
     spare: Vec<Vec<u8>>,
     counters: Counters,
     now: u64,
-    /// When entries that age are looked at next.
-    next_sweep: u64,
+    /// When entries that age are looked at next; `None` if another one does that.
+    next_sweep: Option<u64>,
     /// Packets of the egress queues to serve before the next other source.
     egress_share: usize,
     invariants: Invariants,
     /// Position in [`SOURCES`] of the source to serve next.
     next_source: usize,
+    /// Of the pseudo-random numbers of a fellow's engines.
+    seed: u64,
+    /// Programs before the present one.
+    program: u64,
+    /// Changes of mirror sessions and multicast groups.
+    setting: u64,
+    /// Locks for which engines before the present one waited.
+    lock_waits: u64,
 }
 
 impl<E: Engine> Switch<E> {
@@ -129,9 +138,13 @@ impl<E: Engine> Switch<E> {
             counters: Counters::default(),
             invariants: Invariants::new(false),
             now: 0,
-            next_sweep: 0,
+            next_sweep: Some(0),
             egress_share: 0,
             next_source: 0,
+            seed: 0,
+            program: 0,
+            setting: 0,
+            lock_waits: 0,
         };
         for (number, session) in config.mirror_sessions {
             switch.set_mirror_session(number, session)?;
@@ -320,7 +333,7 @@ impl<E: Engine> Switch<E> {
             self.held.first_due(),
             generators,
             self.watches.next_check(self.now),
-            self.engine.state().is_aging().then_some(self.next_sweep),
+            self.next_sweep.filter(|_| self.engine.state().is_aging()),
         ]
         .into_iter()
         .flatten()
@@ -342,8 +355,8 @@ impl<E: Engine> Switch<E> {
         self.now = self.now.max(now_us);
         self.watches
             .check(self.now, self.engine.state(), &mut self.ports);
-        if self.now >= self.next_sweep {
-            self.next_sweep = self.now.saturating_add(SWEEP_US);
+        if self.next_sweep.is_some_and(|time| self.now >= time) {
+            self.next_sweep = Some(self.now.saturating_add(SWEEP_US));
             if self.engine.state().is_aging() {
                 self.engine.state_mut().sweep_idle(self.now);
             }

@@ -78,6 +78,19 @@ impl Watches {
         }
     }
 
+    /// The same watches for a switch that has not looked at them.
+    pub(crate) fn fellow(&self) -> Watches {
+        let active = self.active.iter().map(|active| ActiveWatch {
+            register: active.register,
+            watch: active.watch.clone(),
+            freshness: Freshness::Unknown,
+        });
+        Watches {
+            active: active.collect(),
+            fresh_until: None,
+        }
+    }
+
     /// A watch whose register is older than allowed, or was never written.
     pub(crate) fn stale(&self) -> Option<&Watch> {
         let stale = |active: &&ActiveWatch| active.freshness == Freshness::Stale;

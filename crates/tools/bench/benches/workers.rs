@@ -105,9 +105,7 @@ impl Job {
     fn switches(&self, workers: usize) -> Vec<Switch<Native>> {
         let options = Options::default();
         let mut first = self.compiled.engine(options).expect("the program loads");
-        let fellows: Vec<Native> = (1..workers as u64)
-            .map(|seed| first.fellow(seed).expect("it has fellows"))
-            .collect();
+        let fellows: Vec<Native> = (1..workers as u64).map(|seed| first.fellow(seed)).collect();
         let engines = std::iter::once(first).chain(fellows);
         let switches = engines.map(|engine| {
             let config = SwitchConfig {

@@ -4,7 +4,7 @@
 use stateplane_ir::{Type, builder::Builder};
 use stateplane_runtime::{
     DROP_PORT, EgressInput, EgressOutcome, Engine, Fellow, IngressInput, IngressOutcome, Port,
-    Preserved, StateError, TargetState, Value,
+    Preserved, TargetState, Value,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,17 @@ pub struct SwapEngine {
     state: TargetState,
     /// Frames that were announced.
     pub announced: Arc<AtomicU64>,
+    /// Put at [`MARK`], unless it is 0.
+    mark: u8,
+}
+
+impl SwapEngine {
+    pub fn marking(mark: u8) -> SwapEngine {
+        SwapEngine {
+            mark,
+            ..SwapEngine::default()
+        }
+    }
 }
 
 impl Default for SwapEngine {
@@ -25,9 +36,28 @@ impl Default for SwapEngine {
         Self {
             state: TargetState::new(&program, 1).expect("and small"),
             announced: Arc::default(),
+            mark: 0,
         }
     }
 }
+
+/// Offset of a program's mark.
+pub const MARK: usize = 50;
+
+/// Offset of what a frame is for.
+pub const KIND: usize = 51;
+
+/// Frames for [`CPU_PORT`].
+pub const FOR_CONTROLLER: [u8; 2] = [0xc0, 1];
+
+/// Frames for [`GROUP`].
+pub const FOR_GROUP: [u8; 2] = [0xc0, 2];
+
+/// Port of the control plane.
+pub const CPU_PORT: Port = 7;
+
+/// A multicast group.
+pub const GROUP: u16 = 9;
 
 /// Put into byte 44 of a tagged frame.
 pub const TAGGED: u8 = 0xaa;
@@ -54,14 +84,20 @@ impl Engine for SwapEngine {
                 .write(0, &Value::from(input.now))
                 .expect("a time fits");
         }
+        let kind = input.frame.get(KIND..).and_then(|rest| rest.first_chunk());
+        if self.mark != 0 {
+            packet[MARK] = self.mark;
+        }
         IngressOutcome {
-            packet,
             egress_spec: if is_noise(input.frame) {
                 DROP_PORT
+            } else if kind == Some(&FOR_CONTROLLER) {
+                CPU_PORT
             } else {
                 1 - input.port
             },
-            mcast_grp: 0,
+            mcast_grp: if kind == Some(&FOR_GROUP) { GROUP } else { 0 },
+            packet,
             clone: None,
             resubmit: None,
         }
@@ -110,10 +146,11 @@ impl Engine for SwapEngine {
 }
 
 impl Fellow for SwapEngine {
-    fn fellow(&mut self, seed: u64) -> Result<SwapEngine, StateError> {
-        Ok(SwapEngine {
-            state: self.state.fellow(seed)?,
+    fn fellow(&mut self, seed: u64) -> SwapEngine {
+        SwapEngine {
+            state: self.state.fellow(seed),
             announced: self.announced.clone(),
-        })
+            mark: self.mark,
+        }
     }
 }

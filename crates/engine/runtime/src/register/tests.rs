@@ -124,6 +124,6 @@ fn only_what_is_drawn_at_start_is_drawn() {
     assert_eq!(read("wide").iter().map(bits).max(), Some(200));
     assert_eq!(read("other"), vec![crate::Value::from(0); 4]);
     // An engine that shares the registers sees the same.
-    let fellow = state.fellow(1).expect("a fellow");
+    let fellow = state.fellow(1);
     assert_eq!(fellow.register("drawn"), state.register("drawn"));
 }

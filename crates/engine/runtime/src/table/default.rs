@@ -3,7 +3,7 @@
 use super::Table;
 use crate::counter::Count;
 use crate::error::StateError;
-use crate::meter::{MeterCell, MeterConfig, check_config};
+use crate::meter::{MeterConfig, check_config};
 
 impl Table {
     /// Packets that hit no entry, if the table has a direct counter.
@@ -65,7 +65,7 @@ impl Table {
     /// Puts counter and meter of the default entry back to what a new entry has.
     pub fn reset_default_resources(&mut self) {
         self.default_count = Count::default();
-        self.default_meter = MeterCell::default();
+        self.default_meter.reset();
     }
 
     /// Takes over counter and meter of the default entry of `old`, as far as the table has

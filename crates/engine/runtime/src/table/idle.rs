@@ -65,6 +65,7 @@ impl Table {
                 reported: None,
             });
         }
+        self.log.note(position);
         Ok(())
     }
 

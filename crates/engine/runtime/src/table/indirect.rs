@@ -207,6 +207,7 @@ impl Table {
         self.references.remove(stored.target.as_ref());
         self.references.add(Some(&target));
         stored.target = Some(target);
+        self.log.note(position);
         Ok(())
     }
 }

@@ -34,9 +34,9 @@ pub enum Changes<'a> {
     Many,
 }
 
-/// Changes in order, the last ones with their positions.
+/// Changes in order, the last ones with their positions (of an action profile: with their numbers).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Log {
+pub(crate) struct Log {
     /// Number of changes ever.
     version: u64,
     positions: VecDeque<u32>,
@@ -45,7 +45,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn note(&mut self, position: u32) {
+    pub(crate) fn note(&mut self, position: u32) {
         self.version += 1;
         self.positions.push_back(position);
         if self.positions.len() > REMEMBERED {
@@ -58,22 +58,41 @@ impl Log {
         // Any position does: to look at an entry that did not change is no harm.
         self.note(0);
     }
+
+    /// Number of changes ever.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Changes since `version`.
+    pub(crate) fn since(&self, version: u64) -> Changes<'_> {
+        match version.checked_sub(self.from) {
+            Some(known) if known <= self.positions.len() as u64 => {
+                Changes::Some(self.positions.range(known as usize..))
+            }
+            _ => Changes::Many,
+        }
+    }
+
+    /// Goes on at `version`, with all that came before it forgotten.
+    pub(crate) fn skip_to(&mut self, version: u64) {
+        *self = Log {
+            version,
+            positions: VecDeque::new(),
+            from: version,
+        };
+    }
 }
 
 impl Table {
     /// A number that grows with each change of an entry or of the default action.
     pub fn version(&self) -> u64 {
-        self.log.version
+        self.log.version()
     }
 
     /// Changes since the table had `version`.
     pub fn changes(&self, version: u64) -> Changes<'_> {
-        match version.checked_sub(self.log.from) {
-            Some(known) if known <= self.log.positions.len() as u64 => {
-                Changes::Some(self.log.positions.range(known as usize..))
-            }
-            _ => Changes::Many,
-        }
+        self.log.since(version)
     }
 
     /// Positions that entries may have: all below this number.

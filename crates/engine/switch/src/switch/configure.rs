@@ -46,6 +46,7 @@ impl<E: Engine> Switch<E> {
                 self.limits.mirror_sessions,
             )?;
         }
+        self.setting += 1;
         self.sessions.insert(number, session);
         Ok(())
     }
@@ -56,6 +57,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// Returns an error if the session does not exist.
     pub fn remove_mirror_session(&mut self, number: u32) -> Result<MirrorSession, SwitchError> {
+        self.setting += 1;
         self.sessions
             .remove(&number)
             .ok_or(SwitchError::UnknownMirrorSession(number))
@@ -96,6 +98,7 @@ impl<E: Engine> Switch<E> {
                 self.limits.multicast_groups,
             )?;
         }
+        self.setting += 1;
         self.groups.insert(number, replicas);
         Ok(())
     }
@@ -106,6 +109,7 @@ impl<E: Engine> Switch<E> {
     ///
     /// Returns an error if the group does not exist.
     pub fn remove_multicast_group(&mut self, number: u16) -> Result<Vec<Replica>, SwitchError> {
+        self.setting += 1;
         self.groups
             .remove(&number)
             .ok_or(SwitchError::UnknownMulticastGroup(number))

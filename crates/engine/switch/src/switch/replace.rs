@@ -28,10 +28,7 @@ impl<E: Engine> Switch<E> {
     }
 
     fn exchange<T>(&mut self, engine: E, adopt: impl FnOnce(&mut E, &E) -> T) -> (E, T) {
-        let mut work = self.limits.work.max(1);
-        while self.egress.len() > 0 && work > 0 {
-            self.run_egress(&mut work);
-        }
+        self.finish_egress();
         let mut dropped = 0;
         while self.egress.pop().is_some() {
             dropped += 1;
@@ -43,6 +40,8 @@ impl<E: Engine> Switch<E> {
             self.counters.drop(DropReason::ProgramReplaced);
         }
         self.egress_share = 0;
+        self.lock_waits += self.engine.state().lock_waits();
+        self.program += 1;
         let before = std::mem::replace(&mut self.engine, engine);
         let adopted = adopt(&mut self.engine, &before);
         self.watches.rebind(self.engine.state());

@@ -128,7 +128,7 @@ impl Application {
     fn lanes(&self, workers: usize, flows: u64) -> Vec<Lane> {
         let mut first = self.compiled.engine(Options::default()).expect("an engine");
         let fellows: Vec<Native> = (1..workers as u64)
-            .map(|seed| first.fellow(seed).expect("it has fellows"))
+            .map(|seed| first.fellow(seed))
             .collect();
         let engines = std::iter::once(first).chain(fellows);
         let mut lanes: Vec<Lane> = engines
