@@ -5,6 +5,7 @@ mod stream;
 
 use crate::digest::Digests;
 use crate::entity::{Context, Shadow};
+use crate::gather::Gatherer;
 use crate::packet::PacketHeader;
 use crate::pipeline::Pipeline;
 use crate::proto::stateplane::v1 as own;
@@ -14,7 +15,7 @@ use crate::refusal::{Refusal, WriteRefusal};
 use crate::session::Sessions;
 use crate::write::{Batch, Progress};
 use stateplane_runtime::{Engine, Port};
-use stateplane_switch::Switch;
+use stateplane_switch::{Alone, Fellows, Switch};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tonic::Code;
@@ -259,11 +260,14 @@ impl<E: Engine> Core<E> {
         ticket
     }
 
-    fn shown_ports(&self, switch: &Switch<E>) -> Vec<own::Port> {
+    fn shown_ports(&self, switch: &Switch<E>, fellows: &mut dyn Fellows<E>) -> Vec<own::Port> {
         let ports = switch.ports().iter();
         ports
             .map(|port| {
-                let counters = switch.port_counters(*port).unwrap_or_default();
+                let mut counters = switch.port_counters(*port).unwrap_or_default();
+                fellows.each(&mut |fellow| {
+                    counters += fellow.port_counters(*port).unwrap_or_default();
+                });
                 let name = match self.options.port_names.get(port) {
                     Some(name) => name.clone(),
                     None if self.options.cpu_port == Some(*port) => "controller".to_owned(),
@@ -368,8 +372,14 @@ impl<E: Engine> Core<E> {
 
     /// Does a bounded part of what waits, at `now` in µs.
     pub fn work(&mut self, switch: &mut Switch<E>, now: u64) {
+        self.work_with(switch, &mut Alone, now);
+    }
+
+    /// Like [`work`](Core::work), for several switches that run the program, of which `switch` is
+    /// the first.
+    pub fn work_with(&mut self, switch: &mut Switch<E>, fellows: &mut dyn Fellows<E>, now: u64) {
         if let Some(job) = self.jobs.pop_front() {
-            self.step(switch, now, job);
+            self.step(switch, fellows, now, job);
             // A batch that is all or nothing may put back what it took away.
             if !matches!(self.jobs.front(), Some(Job::Writing(..)))
                 && let Some(pipeline) = &self.pipeline
@@ -378,30 +388,40 @@ impl<E: Engine> Core<E> {
             }
         }
         self.collect(switch, now);
+        fellows.follow(switch);
     }
 
-    fn step(&mut self, switch: &mut Switch<E>, now: u64, job: Job<E>) {
+    fn step(
+        &mut self,
+        switch: &mut Switch<E>,
+        fellows: &mut dyn Fellows<E>,
+        now: u64,
+        job: Job<E>,
+    ) {
         match job {
             Job::Write(ticket, request) => match self.begin_write(request) {
-                Ok(batch) => self.go_on_writing(switch, now, ticket, batch),
+                Ok(batch) => self.go_on_writing(switch, fellows, now, ticket, batch),
                 Err(refusal) => self
                     .outcomes
                     .push_back(Outcome::Written(ticket, Err(refusal.into()))),
             },
-            Job::Writing(ticket, batch) => self.go_on_writing(switch, now, ticket, batch),
+            Job::Writing(ticket, batch) => self.go_on_writing(switch, fellows, now, ticket, batch),
             Job::Read(ticket, request) => {
                 let device = self.sessions.check_reader(request.device_id);
                 let ready = device.and_then(|()| self.ready().map(|_| ()));
                 match ready.and_then(|()| Reading::new(request)) {
-                    Ok(reading) => self.go_on_reading(switch, now, ticket, reading),
+                    Ok(reading) => self.go_on_reading(switch, fellows, now, ticket, reading),
                     Err(refusal) => self
                         .outcomes
                         .push_back(Outcome::ReadEnd(ticket, Err(refusal))),
                 }
             }
-            Job::Reading(ticket, reading) => self.go_on_reading(switch, now, ticket, reading),
+            Job::Reading(ticket, reading) => {
+                self.go_on_reading(switch, fellows, now, ticket, reading)
+            }
             Job::SetPipeline(ticket, request, prepared) => {
-                let outcome = self.change_pipeline(switch, now, *request, prepared.map(|it| *it));
+                let prepared = prepared.map(|it| *it);
+                let outcome = self.change_pipeline(switch, fellows, now, *request, prepared);
                 self.outcomes
                     .push_back(Outcome::PipelineSet(ticket, outcome));
             }
@@ -412,7 +432,7 @@ impl<E: Engine> Core<E> {
             }
             Job::Ports(ticket, request) => {
                 let device = self.sessions.check_reader(request.device_id);
-                let ports = device.map(|()| self.shown_ports(switch));
+                let ports = device.map(|()| self.shown_ports(switch, fellows));
                 self.outcomes.push_back(Outcome::Ports(ticket, ports));
             }
             Job::Stream(stream, message) => self.said(switch, now, stream, message),
@@ -445,6 +465,7 @@ impl<E: Engine> Core<E> {
     fn go_on_writing(
         &mut self,
         switch: &mut Switch<E>,
+        fellows: &mut dyn Fellows<E>,
         now: u64,
         ticket: Ticket,
         mut batch: Batch,
@@ -454,6 +475,7 @@ impl<E: Engine> Core<E> {
         };
         let mut context = Context {
             switch,
+            fellows,
             pipeline,
             shadow: &mut self.shadow,
             digests: &mut self.digests,
@@ -470,7 +492,8 @@ impl<E: Engine> Core<E> {
 
     fn go_on_reading(
         &mut self,
-        switch: &Switch<E>,
+        switch: &mut Switch<E>,
+        fellows: &mut dyn Fellows<E>,
         now: u64,
         ticket: Ticket,
         mut reading: Reading,
@@ -478,6 +501,11 @@ impl<E: Engine> Core<E> {
         let Some(pipeline) = &self.pipeline else {
             return;
         };
+        reading.gather(&mut Gatherer {
+            pipeline,
+            switch,
+            fellows,
+        });
         let source = Source {
             pipeline,
             state: switch.engine().state(),

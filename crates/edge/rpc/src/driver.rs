@@ -4,8 +4,8 @@ use crate::core::{Core, Outcome, Prepared, StreamId, Ticket};
 use crate::proto::stateplane::v1 as own;
 use crate::proto::v1;
 use crate::refusal::{Refusal, WriteRefusal};
-use stateplane_runtime::{Engine, Port};
-use stateplane_switch::Switch;
+use stateplane_runtime::{Digest, Engine, Port};
+use stateplane_switch::{Alone, Fellows, Switch};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -224,6 +224,25 @@ impl<E: Engine> Driver<E> {
         self.answer();
     }
 
+    /// Takes a digest of the program at `now` in µs.
+    pub fn digest(&mut self, digest: &Digest, now: u64) {
+        self.core.digest(digest, now);
+        self.core.send_digests(now);
+        self.answer();
+    }
+
+    /// Hears what there is to do, and returns when [`Driver::serve`] should do it, at `now` in µs;
+    /// 0 means at once.
+    pub fn due(&mut self, now: u64) -> Option<u64> {
+        self.hear();
+        if let Some(later) = self.await_reader(now) {
+            return Some(later);
+        }
+        self.core.send_digests(now);
+        self.answer();
+        self.core.due()
+    }
+
     /// Messages dropped because a controller did not read them in time.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -232,13 +251,24 @@ impl<E: Engine> Driver<E> {
     /// Does a bounded part of what waits, at `now` in µs, and returns when there is more to
     /// do; 0 means at once.
     pub fn serve(&mut self, switch: &mut Switch<E>, now: u64) -> Option<u64> {
+        self.serve_with(switch, &mut Alone, now)
+    }
+
+    /// Like [`serve`](Driver::serve), for several switches that run the program, of which `switch`
+    /// is the first.
+    pub fn serve_with(
+        &mut self,
+        switch: &mut Switch<E>,
+        fellows: &mut dyn Fellows<E>,
+        now: u64,
+    ) -> Option<u64> {
         let start = Instant::now();
         loop {
             self.hear();
             if let Some(later) = self.await_reader(now) {
                 return Some(later);
             }
-            self.core.work(switch, now);
+            self.core.work_with(switch, fellows, now);
             self.answer();
             if self.core.due().is_none_or(|due| due > now) || start.elapsed() >= BURST {
                 return self.core.due();

@@ -18,7 +18,7 @@ use crate::pipeline::Pipeline;
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use stateplane_runtime::Engine;
-use stateplane_switch::Switch;
+use stateplane_switch::{Fellows, Switch};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Data of the control plane that no packet uses, but that the control plane reads back.
@@ -46,6 +46,8 @@ pub(crate) type EntryKey = (u32, Vec<u8>, u32);
 /// Objects to which an update is applied.
 pub(crate) struct Context<'a, E: Engine> {
     pub(crate) switch: &'a mut Switch<E>,
+    /// The other switches of the program.
+    pub(crate) fellows: &'a mut dyn Fellows<E>,
     pub(crate) pipeline: &'a Pipeline,
     pub(crate) shadow: &'a mut Shadow,
     pub(crate) digests: &'a mut Digests,

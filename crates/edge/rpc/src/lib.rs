@@ -27,6 +27,7 @@ mod digest;
 mod driver;
 mod entity;
 mod fit;
+mod gather;
 mod names;
 mod packet;
 mod pipeline;

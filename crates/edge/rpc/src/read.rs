@@ -5,10 +5,11 @@ use crate::entity::table::Fields;
 use crate::entity::{
     CHUNK, Shadow, counter, group, keys, member, meter, register, replication, table, value_set,
 };
+use crate::gather::Gatherer;
 use crate::pipeline::{Pipeline, TableIndex, unknown};
 use crate::proto::v1::{self, entity::Entity, table_action};
 use crate::refusal::Refusal;
-use stateplane_runtime::{EntryId, Listed, TargetState};
+use stateplane_runtime::{Engine, EntryId, Listed, TargetState};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -138,6 +139,26 @@ impl Reading {
                 .filter_map(|entity| entity.entity.map(|entity| Part::Request(Box::new(entity))))
                 .collect(),
         })
+    }
+
+    /// Moves the counts that the [next](Reading::next) entities need to the first switch.
+    pub(crate) fn gather<E: Engine>(&self, gatherer: &mut Gatherer<'_, E>) {
+        match self.parts.front() {
+            Some(Part::Request(entity)) => match &**entity {
+                // Elements come in parts.
+                Entity::CounterEntry(_) => {}
+                entity => gatherer.entity(entity),
+            },
+            Some(Part::Entries(entries, positions)) => {
+                let end = positions.start.saturating_add(CHUNK).min(positions.end);
+                gatherer.entries(entries.table, positions.start..end);
+            }
+            Some(Part::Counters(id, indices)) => {
+                let end = indices.start.saturating_add(CHUNK.into()).min(indices.end);
+                gatherer.counter(*id, indices.start..end);
+            }
+            _ => {}
+        }
     }
 
     /// The next entities, at most [`CHUNK`] of them, possibly none; `None` at the end.

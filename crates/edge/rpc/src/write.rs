@@ -5,7 +5,7 @@ use crate::entity::{
 };
 use crate::proto::v1::{self, entity::Entity, update::Type, write_request::Atomicity};
 use crate::refusal::Refusal;
-use crate::uses;
+use crate::{gather, uses};
 use stateplane_runtime::Engine;
 
 /// Updates of a batch that packets see as a whole: they wait while it is applied.
@@ -94,6 +94,9 @@ impl Batch {
                 if self.remembered > MAX_REMEMBERED {
                     outcome = Err(too_much())
                 } else {
+                    if let Some(entity) = entity(&update) {
+                        gather::of_update(context, entity);
+                    }
                     let counts = context.pipeline.has_names();
                     let named = entity(&update).filter(|_| counts).cloned();
                     let before = Before::of(context, &update);
@@ -199,6 +202,7 @@ pub(crate) fn apply<E: Engine>(
     let Some(entity) = entity(update) else {
         return Err(Refusal::invalid("the update has no entity"));
     };
+    gather::of_update(context, entity);
     uses::counted(context, entity, |context| write(context, kind, entity))
 }
 

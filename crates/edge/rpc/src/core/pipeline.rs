@@ -3,17 +3,19 @@
 use super::{Core, PipelineAction, Prepared, Saved};
 use crate::entity::{Context, Shadow, replication};
 use crate::fit;
+use crate::gather;
 use crate::pipeline::Pipeline;
 use crate::proto::v1;
 use crate::reconcile;
 use crate::refusal::Refusal;
 use stateplane_runtime::Engine;
-use stateplane_switch::Switch;
+use stateplane_switch::{Fellows, Switch};
 
 impl<E: Engine> Core<E> {
     pub(super) fn change_pipeline(
         &mut self,
         switch: &mut Switch<E>,
+        fellows: &mut dyn Fellows<E>,
         now: u64,
         request: v1::SetForwardingPipelineConfigRequest,
         prepared: Option<Prepared<E>>,
@@ -32,7 +34,7 @@ impl<E: Engine> Core<E> {
                 .saved
                 .take()
                 .ok_or_else(|| Refusal::not_found("no config is saved: VERIFY_AND_SAVE one"))?;
-            return self.commit(switch, now, saved, false);
+            return self.commit(switch, fellows, now, saved, false);
         }
         let given = request
             .config
@@ -43,8 +45,8 @@ impl<E: Engine> Core<E> {
                 self.saved = Some(saved);
                 Ok(())
             }
-            PipelineAction::VerifyAndCommit => self.commit(switch, now, saved, false),
-            PipelineAction::ReconcileAndCommit => self.commit(switch, now, saved, true),
+            PipelineAction::VerifyAndCommit => self.commit(switch, fellows, now, saved, false),
+            PipelineAction::ReconcileAndCommit => self.commit(switch, fellows, now, saved, true),
             PipelineAction::Verify | PipelineAction::Commit | PipelineAction::Unspecified => Ok(()),
         }
     }
@@ -91,6 +93,7 @@ impl<E: Engine> Core<E> {
     fn commit(
         &mut self,
         switch: &mut Switch<E>,
+        fellows: &mut dyn Fellows<E>,
         now: u64,
         mut saved: Saved<E>,
         reconcile: bool,
@@ -115,10 +118,15 @@ impl<E: Engine> Core<E> {
         saved.pipeline.release_names();
         let old = self.pipeline.take();
         let kept = match (&old, reconcile) {
-            (Some(old), true) => reconcile::keep(old, &self.shadow, switch, now),
+            (Some(old), true) => {
+                gather::all(switch, fellows);
+                reconcile::keep(old, &self.shadow, switch, now)
+            }
             _ => reconcile::Kept::default(),
         };
+        fellows.each(&mut |fellow| fellow.finish_egress());
         drop(switch.replace_engine(saved.engine));
+        fellows.follow(switch);
         self.program = Prepared {
             engine: None,
             load: saved.load,
@@ -139,6 +147,7 @@ impl<E: Engine> Core<E> {
         let pipeline = self.pipeline.insert(saved.pipeline);
         let mut context = Context {
             switch,
+            fellows,
             pipeline,
             shadow: &mut self.shadow,
             digests: &mut self.digests,

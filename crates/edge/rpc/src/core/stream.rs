@@ -2,11 +2,13 @@
 
 use super::{Core, Outcome, StreamId, Told};
 use crate::data;
+use crate::digest::Digests;
 use crate::entity::{action_set, group, keys, replication};
+use crate::pipeline::Pipeline;
 use crate::proto::v1::{self, stream_message_request::Update as Said};
 use crate::refusal::Refusal;
 use crate::session::Notice;
-use stateplane_runtime::{Engine, Port};
+use stateplane_runtime::{Digest, Engine, Port};
 use stateplane_switch::{DropReason, Switch};
 use tonic::Code;
 
@@ -105,10 +107,7 @@ impl<E: Engine> Core<E> {
         }
         let state = switch.engine_mut().state_mut();
         while let Some(digest) = state.digests.poll() {
-            if let Some(index) = pipeline.digest_named(&digest.name) {
-                let data = data::write(&digest.data, &index.spec, pipeline.types());
-                self.digests.add(index.id, data, now);
-            }
+            add_digest(&mut self.digests, pipeline, &digest, now);
         }
         let mut idle = Vec::new();
         while let Some(entry) = state.idle.poll() {
@@ -143,7 +142,15 @@ impl<E: Engine> Core<E> {
         self.send_digests(now);
     }
 
-    fn send_digests(&mut self, now: u64) {
+    /// Takes a digest of the program at `now` in µs.
+    pub fn digest(&mut self, digest: &Digest, now: u64) {
+        if let Some(pipeline) = &self.pipeline {
+            add_digest(&mut self.digests, pipeline, digest, now);
+        }
+    }
+
+    /// Tells controllers of digests whose time has come at `now` in µs.
+    pub fn send_digests(&mut self, now: u64) {
         let timestamp = self.timestamp(now);
         while let Some(list) = self.digests.poll(now) {
             self.tell_primaries(Told::Digest(v1::DigestList { timestamp, ..list }));
@@ -189,6 +196,13 @@ impl<E: Engine> Core<E> {
             ..v1::StreamError::default()
         };
         self.tell(stream, Told::Error(error));
+    }
+}
+
+fn add_digest(digests: &mut Digests, pipeline: &Pipeline, digest: &Digest, now: u64) {
+    if let Some(index) = pipeline.digest_named(&digest.name) {
+        let data = data::write(&digest.data, &index.spec, pipeline.types());
+        digests.add(index.id, data, now);
     }
 }
 

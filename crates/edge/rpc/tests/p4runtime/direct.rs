@@ -58,7 +58,7 @@ fn meter(world: &World, counts: Option<[i64; 3]>) -> Entity {
 
 fn run(world: &mut World, packets: u32) {
     for _ in 0..packets {
-        world.switch.handle_frame(world.now, 0, &packet());
+        world.frame(0, &packet());
     }
     world.settle();
 }

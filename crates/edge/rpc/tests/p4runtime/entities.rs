@@ -616,7 +616,7 @@ fn packets_pass_the_cpu_port_both_ways() {
     world
         .update(Type::Insert, Entity::TableEntry(to_controller))
         .unwrap();
-    world.switch.handle_frame(world.now, 2, &frame(9, 1));
+    world.frame(2, &frame(9, 1));
     world.settle();
     let (stream, message) = world.told.pop().unwrap();
     assert_eq!(stream, world.primary);
@@ -626,12 +626,9 @@ fn packets_pass_the_cpu_port_both_ways() {
     assert_eq!(packet.payload, frame(9, 1));
     assert_eq!(packet.metadata[0].value, [2], "the ingress port");
     let primary = world.primary;
-    let before = world.switch.port_counters(3).unwrap().tx_packets;
+    let before = world.sent(3);
     world.say(primary, packet_out(3, 0, frame(1, 1)));
-    assert_eq!(
-        world.switch.port_counters(3).unwrap().tx_packets,
-        before + 1
-    );
+    assert_eq!(world.sent(3), before + 1);
     let wrong = v1::stream_message_request::Update::Packet(v1::PacketOut::default());
     world.say(primary, wrong);
     let (_, message) = world.told.pop().unwrap();
@@ -646,8 +643,8 @@ fn packets_pass_the_cpu_port_both_ways() {
 fn frames_that_a_port_cannot_send_are_errors_of_the_stream() {
     use v1::stream_message_response::Update as Told;
     let mut world = World::new();
-    world.switch.set_link_up(2, false).unwrap();
-    world.switch.set_longest_frame(3, 100).unwrap();
+    world.on_all(|switch| switch.set_link_up(2, false).unwrap());
+    world.on_all(|switch| switch.set_longest_frame(3, 100).unwrap());
     let primary = world.primary;
     let long = vec![0; 101];
     for (port, payload, code) in [

@@ -143,14 +143,11 @@ fn ids_of_another_compiler_are_those_of_the_wire() {
         metadata: vec![metadata(31, &[2]), metadata(32, &[0]), metadata(33, &[0])],
     };
     let primary = world.primary;
-    let before = world.switch.port_counters(2).unwrap().tx_packets;
+    let before = world.sent(2);
     let packet = v1::stream_message_request::Update::Packet(packet);
     world.say(primary, packet);
     assert_eq!(world.told, []);
-    assert_eq!(
-        world.switch.port_counters(2).unwrap().tx_packets,
-        before + 1
-    );
+    assert_eq!(world.sent(2), before + 1);
     world
         .core
         .get_pipeline(v1::GetForwardingPipelineConfigRequest {

@@ -14,4 +14,5 @@ mod priorities;
 mod random;
 mod translated;
 mod tutorial;
+mod workers;
 mod wrong;

@@ -11,7 +11,7 @@ use tonic::Code;
 
 /// Sets a link up or down and lets the core see it.
 fn link(world: &mut World, port: u16, up: bool) {
-    world.switch.set_link_up(port, up).unwrap();
+    world.on_all(|switch| switch.set_link_up(port, up).unwrap());
     world.settle();
 }
 

@@ -80,7 +80,7 @@ fn a_thousand_fights_leave_no_entry_half_written() {
             ..v1::ReadRequest::default()
         });
         for _ in 0..random.random_range(0..8) {
-            world.core.work(&mut world.switch, world.now);
+            world.work();
         }
         let mut check = |outcome: Outcome| match outcome {
             Outcome::Written(_, Ok(())) => taken += 1,

@@ -40,8 +40,8 @@ fn entries_of_programs_have_the_priorities_of_the_specification() {
 fn sent(world: &mut World, kind: u8) -> u16 {
     let mut frame = vec![0; 60];
     (frame[5], frame[13]) = (1, kind);
-    world.switch.handle_frame(world.now, 0, &frame);
-    world.switch.poll_transmit().expect("a frame").port
+    world.frame(0, &frame);
+    world.transmitted().expect("a frame").port
 }
 
 #[test]

@@ -81,9 +81,9 @@ fn packets_out_name_ports_by_text() {
         })
     };
     let primary = world.primary;
-    let before = world.switch.port_counters(1).unwrap().tx_packets;
+    let before = world.sent(1);
     world.say(primary, packet("eth1"));
-    let after = world.switch.port_counters(1).unwrap().tx_packets;
+    let after = world.sent(1);
     assert_eq!(after, before + 1);
     assert!(world.told.is_empty(), "{:?}", world.told);
     world.say(primary, packet("600"));

@@ -12,7 +12,8 @@ use stateplane_rpc::proto::{config, v1};
 use stateplane_rpc::{
     Core, Loader, Options, Outcome, PacketHeader, Prepared, Refusal, StreamId, WriteRefusal,
 };
-use stateplane_switch::{Switch, SwitchConfig};
+use stateplane_runtime::{Engine, Table};
+use stateplane_switch::{Fellows, Switch, SwitchConfig, Transmit};
 use std::sync::Arc;
 use v1::entity::Entity;
 use v1::update::Type;
@@ -35,12 +36,60 @@ pub fn prepare(source: &str) -> Prepared<Interp> {
 }
 
 fn engine(program: Program) -> Result<Interp, Refusal> {
-    Interp::new(program, Default::default()).map_err(Refusal::invalid)
+    Interp::guarded(program, Default::default()).map_err(Refusal::invalid)
 }
 
-/// A switch with ports 0 to 3 and a CPU port, and a primary with election id 1.
+/// Switches beside the first, which stand for further workers.
+pub struct Others(pub Vec<Switch<Interp>>);
+
+impl Fellows<Interp> for Others {
+    fn each(&mut self, work: &mut dyn FnMut(&mut Switch<Interp>)) {
+        self.0.iter_mut().for_each(work);
+    }
+
+    fn follow(&mut self, first: &mut Switch<Interp>) {
+        for switch in &mut self.0 {
+            drop(switch.follow(first));
+            assert_alike(first, switch);
+        }
+    }
+}
+
+/// Checks that packets find the same in two switches.
+fn assert_alike(first: &Switch<Interp>, other: &Switch<Interp>) {
+    assert_eq!(first.program(), other.program());
+    let (first_state, state) = (first.engine().state(), other.engine().state());
+    let entries = |table: &Table| {
+        let entries = table.entries().into_iter();
+        let entries = entries.map(|it| (it.entry, it.runs, it.idle_timeout));
+        (entries.collect::<Vec<_>>(), table.default_action())
+    };
+    for (one, other) in first_state.tables().iter().zip(state.tables()) {
+        assert_eq!(entries(one), entries(other));
+    }
+    for (one, other) in first_state.profiles().iter().zip(state.profiles()) {
+        assert_eq!(
+            (one.members(), one.groups()),
+            (other.members(), other.groups())
+        );
+    }
+    assert_eq!(first_state.value_sets(), state.value_sets());
+    assert_eq!(first_state.registers(), state.registers());
+    assert_eq!(first_state.meters(), state.meters());
+    for number in 1..64 {
+        let one = first.multicast_group(number);
+        assert_eq!(one, other.multicast_group(number));
+        let number = u32::from(number);
+        assert_eq!(first.mirror_session(number), other.mirror_session(number));
+    }
+}
+
+/// Three switches that run one program as three workers do, each with ports 0 to 3 and a CPU port,
+/// and a primary with election id 1. Frames come to one after another.
 pub struct World {
     pub switch: Switch<Interp>,
+    pub others: Others,
+    frames: usize,
     pub core: Core<Interp>,
     pub now: u64,
     pub primary: StreamId,
@@ -64,7 +113,8 @@ impl World {
             ..SwitchConfig::default()
         };
         let engine = (prepared.load)().unwrap();
-        let switch = Switch::new(engine, config).unwrap();
+        let mut switch = Switch::new(engine, config).unwrap();
+        let others = Others(vec![switch.fellow(1), switch.fellow(2)]);
         let options = Options {
             device_id: 1,
             cpu_port: Some(CPU_PORT),
@@ -76,6 +126,8 @@ impl World {
         let primary = core.open_stream();
         let mut world = World {
             switch,
+            others,
+            frames: 0,
             core,
             now: 1_000_000,
             primary,
@@ -93,12 +145,49 @@ impl World {
         id(&self.info, alias)
     }
 
+    /// Does a part of what waits, with digests of all switches.
+    pub fn work(&mut self) {
+        let own = self.switch.engine_mut().state_mut();
+        let others = &mut self.others;
+        others.each(&mut |other| own.gather_digests(other.engine_mut().state_mut()));
+        self.core.work_with(&mut self.switch, others, self.now);
+    }
+
+    /// Lets the next switch take a frame.
+    pub fn frame(&mut self, port: u16, frame: &[u8]) {
+        let all = 1 + self.others.0.len();
+        let next = match self.frames % all {
+            0 => &mut self.switch,
+            other => &mut self.others.0[other - 1],
+        };
+        next.handle_frame(self.now, port, frame);
+        self.frames += 1;
+    }
+
+    pub fn on_all(&mut self, mut work: impl FnMut(&mut Switch<Interp>)) {
+        work(&mut self.switch);
+        self.others.each(&mut work);
+    }
+
+    /// The next frame that leaves a switch.
+    pub fn transmitted(&mut self) -> Option<Transmit> {
+        let all = std::iter::once(&mut self.switch).chain(&mut self.others.0);
+        all.into_iter().find_map(Switch::poll_transmit)
+    }
+
+    /// Frames that all switches sent by a port.
+    pub fn sent(&self, port: u16) -> u64 {
+        let all = std::iter::once(&self.switch).chain(&self.others.0);
+        all.map(|switch| switch.port_counters(port).unwrap().tx_packets)
+            .sum()
+    }
+
     /// Works until nothing waits, and collects the messages of streams.
     pub fn settle(&mut self) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         loop {
-            self.core.work(&mut self.switch, self.now);
-            while let Some(frame) = self.switch.poll_transmit() {
+            self.work();
+            while let Some(frame) = self.transmitted() {
                 if frame.port == CPU_PORT {
                     self.core.packet_in(&frame.frame);
                 }
