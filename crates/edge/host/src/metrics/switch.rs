@@ -4,7 +4,7 @@ use super::{Families, Labels, sealed};
 use crate::ports::HostPortCounters;
 use crate::switch::{
     ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport,
-    SwitchReport,
+    SwitchReport, WorkerReport,
 };
 use stateplane_runtime::Count;
 
@@ -71,17 +71,37 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
         controlled(&mut families, control);
     }
     if !report.workers.is_empty() {
-        let workers = report.workers.iter().enumerate();
-        families.counter(
-            "stateplane_worker_packets",
-            "Number of frames that each forwarding thread took through the program",
-            workers
-                .map(|(number, worker)| (vec![("worker", number.to_string())], worker.received))
-                .collect(),
-        );
+        worked(&mut families, &report.workers);
     }
     objects(&mut families, program);
     families.text()
+}
+
+/// Picks a count of a worker.
+type OfWorker = fn(&WorkerReport) -> u64;
+
+fn worked(families: &mut Families, workers: &[WorkerReport]) {
+    let counters: [(_, _, OfWorker); 2] = [
+        (
+            "stateplane_worker_packets",
+            "Number of frames that each forwarding thread took through the program",
+            |worker| worker.received,
+        ),
+        (
+            "stateplane_worker_lock_waits",
+            "Number of locks of atomic blocks and of direct meters that another forwarding thread \
+             held when this one came to them",
+            |worker| worker.lock_waits,
+        ),
+    ];
+    for (name, help, of) in counters {
+        let samples = workers.iter().enumerate();
+        let samples = samples.map(|(number, worker)| {
+            let labels = vec![("worker", number.to_string())];
+            (labels, of(worker))
+        });
+        families.counter(name, help, samples.collect());
+    }
 }
 
 /// Picks a number of a head.
@@ -325,7 +345,7 @@ fn objects(families: &mut Families, program: &ProgramReport) {
 mod tests {
     use super::*;
     use crate::ports::PortMode;
-    use crate::switch::{CounterReport, SealReport, TableReport, WorkerReport};
+    use crate::switch::{CounterReport, SealReport, TableReport};
     use std::collections::BTreeMap;
 
     #[test]
@@ -373,6 +393,7 @@ mod tests {
             }),
             workers: vec![WorkerReport {
                 received: 9,
+                lock_waits: 3,
                 processor: None,
             }],
         };
@@ -416,6 +437,7 @@ mod tests {
             r#"stateplane_p4runtime_closed_connections_total{reason="late"} 8"#,
             r#"stateplane_p4runtime_closed_connections_total{reason="idle"} 0"#,
             r#"stateplane_worker_packets_total{worker="0"} 9"#,
+            r#"stateplane_worker_lock_waits_total{worker="0"} 3"#,
             r#"stateplane_table_entries{table="c.t"} 10"#,
             r#"stateplane_table_hit_bytes_total{table="c.t"} 256"#,
             r#"stateplane_counter_packets_total{counter="c.n",index="14"} 4"#,

@@ -95,9 +95,6 @@ pub enum ChainsError {
     /// The file of keys changed, and is not taken; the keys so far stay.
     #[error("chains: {0}; the keys so far stay")]
     Keys(#[from] KeysError),
-    /// Workers run the program, each with its own copy of the table.
-    #[error("chains: a switch with several workers does not follow a controller: use --workers 1")]
-    Workers,
 }
 
 impl ChainsError {
@@ -109,7 +106,6 @@ impl ChainsError {
             ChainsError::UnknownServer { .. } => "H232",
             ChainsError::Entry(cause) => cause.code(),
             ChainsError::Keys(cause) => cause.code(),
-            ChainsError::Workers => "H233",
         }
     }
 }

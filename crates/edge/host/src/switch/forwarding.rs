@@ -2,9 +2,10 @@
 
 use super::workers::{Counted, Workers};
 use crate::broken::say_broken;
+use crate::clock::boot_time_us;
 use crate::ports::{MacAddress, PortQueue};
 use stateplane_runtime::Engine;
-use stateplane_switch::{Port, Switch, Transmit, Watch};
+use stateplane_switch::{Alone, Fellows, Port, Switch, Transmit, Watch};
 use std::os::fd::RawFd;
 
 /// Deadline later than any other: work is in flight, and its end wakes the thread.
@@ -19,7 +20,7 @@ pub(super) enum Forwarding<E: Engine> {
 }
 
 impl<E: Engine> Forwarding<E> {
-    /// Numbers of the ports, ascending.
+    /// Numbers of the ports, ascending; those of workers without the control plane's.
     pub(super) fn ports(&self) -> &[Port] {
         match self {
             Forwarding::Alone(switch) => switch.ports(),
@@ -37,6 +38,21 @@ impl<E: Engine> Forwarding<E> {
         match self {
             Forwarding::Alone(switch) => Some(switch),
             Forwarding::Workers(_) => None,
+        }
+    }
+
+    /// Does `work` with the switch, or with the first of the workers' while all of them are stopped
+    /// between two bursts; the others then follow it. `None` if a worker has ended.
+    pub(super) fn change<T>(
+        &mut self,
+        work: impl FnOnce(&mut Switch<E>, &mut dyn Fellows<E>) -> T,
+    ) -> Option<T> {
+        match self {
+            Forwarding::Alone(switch) => Some(work(switch, &mut Alone)),
+            Forwarding::Workers(workers) => {
+                let mut gathered = workers.gather()?;
+                workers.serve(&mut gathered, boot_time_us(), work)
+            }
         }
     }
 
@@ -135,12 +151,12 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
-    /// Tells a switch that has a control plane how long frames of `port` may be; workers have
-    /// none.
+    /// Tells how long frames of `port` may be.
     pub(super) fn set_longest_frame(&mut self, port: Port, bytes: usize) {
-        if let Forwarding::Alone(switch) = self {
+        match self {
             // The port is one of the switch's, by construction.
-            drop(switch.set_longest_frame(port, bytes));
+            Forwarding::Alone(switch) => drop(switch.set_longest_frame(port, bytes)),
+            Forwarding::Workers(workers) => workers.set_longest_frame(port, bytes),
         }
     }
 

@@ -40,6 +40,8 @@ pub struct SwitchReport {
 pub struct WorkerReport {
     /// Frames that its switch got.
     pub received: u64,
+    /// Locks of atomic blocks and of direct meters that another worker held when it came to them.
+    pub lock_waits: u64,
     /// The processor that it stays on, if it is pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<usize>,

@@ -4,12 +4,12 @@ use super::forwarding::Forwarding;
 use super::greeter::Greeter;
 use super::placing::{Placing, stay_on};
 use super::server::{Notify, Status, SwitchServer};
-use super::workers::Workers;
+use super::workers::{Controlled, Workers};
 use super::{Attachment, RemoteCalls, Sealing, SwitchFile, SwitchReport, SwitchServerError};
 
 use crate::ports::PortSpec;
 use crate::random::{draw_registers, random_bits};
-use stateplane_runtime::{Engine, Fellow};
+use stateplane_runtime::{Engine, Fellow, TargetState};
 use stateplane_setup::{Flows, check_complete};
 use stateplane_switch::{Port, Switch, SwitchConfig};
 use std::sync::atomic::AtomicBool;
@@ -157,56 +157,72 @@ fn configured<E: Engine>(
     }
 }
 
-/// Like [`run_switch`], on `workers` threads, each with a fellow of `engine` and queues of the
-/// ports. Frames fall to them by their flows; the packet generators are the first one's.
+/// Checks that several workers may run the program that has `state`.
 ///
 /// # Errors
 ///
-/// As [`run_switch`]; [`SwitchServerError::OneWorker`] if the program may have one alone,
-/// [`SwitchServerError::Control`] if it cannot be shared or there are no threads left.
+/// [`SwitchServerError::OneWorker`].
+pub fn check_workers(state: &TargetState) -> Result<(), SwitchServerError> {
+    let names = || state.tables().iter().map(|it| it.name().rsplit('.').next());
+    let has = |table: &str| names().any(|name| name == Some(table));
+    match ON_ONE_WORKER.iter().find(|(table, _)| has(table)) {
+        Some((_, library)) => Err(SwitchServerError::OneWorker(library)),
+        None => Ok(()),
+    }
+}
+
+/// Like [`run_controlled`], on `workers` threads, each with a fellow of `engine` and queues of the
+/// ports. Frames fall to them by their flows; the packet generators are the first one's. Engines of
+/// other programs that replace `engine` have to be guarded as well.
+///
+/// # Errors
+///
+/// As [`run_controlled`]; [`SwitchServerError::OneWorker`] if the program may have one alone,
+/// [`SwitchServerError::Control`] if there are no threads left.
 pub fn run_workers<E: Fellow + Send + 'static>(
-    mut engine: E,
+    engine: E,
     workers: usize,
     file: &SwitchFile,
     ports: &[(Port, PortSpec)],
     mut options: RunOptions<'_>,
-    remote: Option<RemoteCalls<E>>,
-    placing: Placing,
+    beside: Beside<'_, E>,
 ) -> Result<SwitchReport, SwitchServerError>
 where
     E::InFlight: Send,
 {
     let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
-    let state = engine.state();
-    let names = || state.tables().iter().map(|it| it.name().rsplit('.').next());
-    let has = |table: &str| names().any(|name| name == Some(table));
-    if let Some((_, library)) = ON_ONE_WORKER.iter().find(|(table, _)| has(table)) {
-        return Err(SwitchServerError::OneWorker(library));
-    }
+    check_workers(engine.state())?;
+    let Beside {
+        control: attachment,
+        remote,
+        placing,
+    } = beside;
+    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
+    let interfaces = ports.iter().map(|(number, _)| *number);
     let config = SwitchConfig {
-        ports: ports.iter().map(|(number, _)| *number).collect(),
+        ports: interfaces.chain(cpu_port).collect(),
         ..SwitchConfig::default()
     };
-    let without_generators = file.without_generators();
-    let fellows: Result<Vec<E>, _> = (1..workers as u64)
-        .map(|seed| engine.fellow(seed))
-        .collect();
-    let fellows = fellows.map_err(|error| refused(&error))?;
-    let mut switches = Vec::new();
-    for fellow in fellows {
-        switches.push(configured(fellow, config.clone(), &without_generators)?);
-    }
-    switches.insert(0, configured(engine, config, file)?);
+    let mut first = configured(engine, config, file)?;
+    // A control plane may set later what the file lacks.
     let greeter = match &options.flows {
-        Some(flows) => greeter(&switches[0], file, flows)?,
-        None => None,
+        Some(flows) if attachment.is_none() => greeter(&first, file, flows)?,
+        _ => None,
     };
-    let workers = Workers::start(switches, placing).map_err(|error| refused(&error))?;
+    let control = attachment.map(|attachment| (attachment.make)(&first));
+    let control = control.transpose().map_err(SwitchServerError::Control)?;
+    let controlled = Controlled {
+        is: control.is_some(),
+        cpu_port,
+    };
+    let fellows: Vec<Switch<E>> = (1..workers as u64).map(|seed| first.fellow(seed)).collect();
+    let switches = std::iter::once(first).chain(fellows).collect();
+    let workers = Workers::start(switches, placing, controlled).map_err(|error| refused(&error))?;
     let mut server = SwitchServer::with(
         Forwarding::Workers(Box::new(workers)),
         ports,
-        None,
-        None,
+        control,
+        cpu_port,
         options.sealing.take(),
     )?;
     server.run_with(file, greeter, remote, options)

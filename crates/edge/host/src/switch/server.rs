@@ -1,5 +1,6 @@
 //! Drives a switch with frames and time.
 
+mod controlled;
 mod frames;
 mod links;
 mod open;
@@ -113,30 +114,35 @@ impl<E: Engine> SwitchServer<E> {
     }
 
     /// Lets the frames from here on run the program of `engine`, which goes on with the
-    /// state of the one before where names and types agree; returns the engine before.
-    ///
-    /// # Errors
-    ///
-    /// `engine`, if workers run the program.
-    pub fn replace_program(&mut self, engine: E) -> Result<(E, Adopted), E> {
-        match self.switch.alone() {
-            Some(switch) => {
-                switch.handle_timeout(boot_time_us());
-                Ok(switch.replace_engine_keeping_state(engine))
-            }
-            None => Err(engine),
-        }
+    /// state of the one before where names and types agree; returns the engine before. The engine
+    /// for workers has to be guarded. `None` if a worker has ended.
+    pub fn replace_program(&mut self, engine: E) -> Option<(E, Adopted)> {
+        self.switch.change(|switch, fellows| {
+            let now = boot_time_us();
+            switch.handle_timeout(now);
+            fellows.each(&mut |fellow| {
+                fellow.handle_timeout(now);
+                // What it writes is there before it is taken over.
+                fellow.finish_egress();
+            });
+            switch.finish_egress();
+            let state = switch.engine_mut().state_mut();
+            fellows.each(&mut |fellow| state.gather(fellow.engine_mut().state_mut()));
+            switch.replace_engine_keeping_state(engine)
+        })
     }
 
     /// Sets an entry of a table, in the place of the one with its keys if there is one.
     ///
     /// # Errors
     ///
-    /// [`ChainsError::Entry`] if the program does not take it, [`ChainsError::Workers`].
+    /// [`ChainsError::Entry`] if the program does not take it.
     pub fn set_entry(&mut self, entry: &EntryFile) -> Result<(), ChainsError> {
-        let switch = self.switch.alone().ok_or(ChainsError::Workers)?;
-        let state = switch.engine_mut().state_mut();
-        Ok(file::set_entry(state, entry)?)
+        let set = self
+            .switch
+            .change(|switch, _| file::set_entry(switch.engine_mut().state_mut(), entry));
+        // A worker that has ended ends the run, which says why.
+        Ok(set.unwrap_or(Ok(()))?)
     }
 
     /// Sets the entry of a shard's chain, whose head is greeted from here on.
@@ -184,12 +190,10 @@ impl<E: Engine> SwitchServer<E> {
     pub fn report(&mut self) -> SwitchReport {
         let counted = self.switch.counted();
         let seals = self.with_sealing(|sealing| sealing.report());
-        let numbers = self.switch.ports();
-        let ports = self.ports.iter_mut().map(|served| {
-            let at = numbers.binary_search(&served.number).ok();
-            let of_port = at.and_then(|at| counted.ports.get(at).copied());
+        let ports = self.ports.iter_mut().enumerate().map(|(at, served)| {
+            let of_port = counted.ports.get(&served.number).copied();
             let (counters, up) = of_port.unwrap_or_default();
-            let of_workers = at.and_then(|at| counted.host.get(at).copied());
+            let of_workers = counted.host.get(at).copied();
             let mut host = served.port.counters();
             host += of_workers.unwrap_or_default();
             PortReport {
@@ -217,7 +221,11 @@ impl<E: Engine> SwitchServer<E> {
             port_state_failed: self.port_state_failed,
             seals,
             greeting: self.greeter.as_ref().map(|it| it.report(boot_time_us())),
-            control: self.control.as_ref().map(|control| control.report()),
+            control: self.control.as_ref().map(|control| {
+                let mut report = control.report();
+                report.messages_dropped += counted.packets_in_lost;
+                report
+            }),
             workers: counted.workers,
         }
     }
@@ -432,15 +440,6 @@ impl<E: Engine> SwitchServer<E> {
                 self.outgoing_since.get_or_insert(now);
             }
         }
-    }
-
-    /// Lets the control plane work, and returns when it wants to again.
-    fn serve_control(&mut self) -> Option<u64> {
-        let switch = self.switch.alone()?;
-        let due = self.control.as_mut()?.serve(switch, boot_time_us());
-        self.collect();
-        self.send();
-        due
     }
 
     fn serve_remote(&mut self) {

@@ -8,16 +8,19 @@
 //! egress, copies that are held, and what is resubmitted or recirculated. Registers and meters are
 //! shared ([`Fellow`](stateplane_runtime::Fellow)).
 //!
-//! The thread with control looks after links, watches, greetings and reports, and has no frames.
+//! The thread with control looks after links, watches, greetings, control planes and reports, and has
+//! no frames. For a change of tables or of the program it stops all workers ([`gathered`]).
 
 mod duties;
 mod flow;
+mod gathered;
 mod lane;
 mod signals;
 mod worker;
 
 pub(super) use duties::Duties;
 pub use flow::flow_hash;
+pub(super) use worker::Controlled;
 
 use super::placing::Placing;
 use super::report::{ProgramReport, WorkerReport};
@@ -25,9 +28,10 @@ use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{HostPortCounters, MacAddress, PortNotice, PortQueue};
 use crate::random::random_bits;
+use gathered::{Follow, Sweeps};
 use lane::{Call, Control, Lane, Output};
 use signals::{Doorbell, Peer};
-use stateplane_runtime::Engine;
+use stateplane_runtime::{Digest, Engine, Fellow};
 use stateplane_switch::{Counters, Occupancy, Port, PortCounters, Switch, Watch};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -49,6 +53,7 @@ struct WorkerCounts {
     /// Of each port, in the order of the switch's ports.
     host: Vec<HostPortCounters>,
     report: WorkerReport,
+    packets_in_lost: u64,
 }
 
 /// Counters of one switch, or of several workers.
@@ -57,12 +62,14 @@ pub(super) struct Counted {
     pub(super) counters: Counters,
     pub(super) occupancy: Occupancy,
     pub(super) program: ProgramReport,
-    /// Of each port, in the order of the switch's ports, and whether frames pass it.
-    pub(super) ports: Vec<(PortCounters, bool)>,
-    /// Of each port, in the same order: counters that the port itself does not have.
+    /// Of each port, and whether frames pass it.
+    pub(super) ports: BTreeMap<Port, (PortCounters, bool)>,
+    /// Of each port with an interface, ascending: counters that the port itself does not have.
     pub(super) host: Vec<HostPortCounters>,
     /// Of each worker.
     pub(super) workers: Vec<WorkerReport>,
+    /// Frames for a control plane that it had no room for.
+    pub(super) packets_in_lost: u64,
 }
 
 impl Counted {
@@ -70,7 +77,7 @@ impl Counted {
     pub(super) fn of<E: Engine>(switch: &Switch<E>) -> Counted {
         let ports = switch.ports().iter().map(|port| {
             let counters = switch.port_counters(*port).unwrap_or_default();
-            (counters, switch.port_is_up(*port))
+            (*port, (counters, switch.port_is_up(*port)))
         });
         Counted {
             counters: switch.counters().clone(),
@@ -85,7 +92,7 @@ impl Counted {
         self.counters += &other.counters;
         self.occupancy += other.occupancy;
         self.program.add(other.program);
-        for ((sum, _), (port, _)) in self.ports.iter_mut().zip(other.ports) {
+        for ((sum, _), (port, _)) in self.ports.values_mut().zip(other.ports.into_values()) {
             *sum += port;
         }
     }
@@ -100,36 +107,54 @@ pub(super) struct Workers<E: Engine> {
     port_states: VecDeque<(Port, bool)>,
     heard: VecDeque<Vec<u8>>,
     notices: VecDeque<(usize, PortNotice)>,
+    packets_in: VecDeque<Vec<u8>>,
+    digests: VecDeque<Digest>,
+    /// Packets and digests for a control plane for which there was no room.
+    refused: u64,
     failure: Option<io::Error>,
     /// Notices that several workers may have and that are told once.
     told: Vec<(usize, Discriminant<PortNotice>)>,
     /// Link state of each port that the workers know.
     links: Vec<Option<bool>>,
+    /// Bytes of the longest frame of each port, as the workers know it.
+    longest: Vec<Option<usize>>,
+    /// True if a port went up or down since the control plane last looked.
+    ports_changed: bool,
+    follow: Follow<E>,
+    sweeps: Sweeps,
     /// Of each port: frames that the thread with control could not hand over.
     lost: Vec<u64>,
 }
 
-impl<E: Engine + Send + 'static> Workers<E>
+impl<E: Fellow + Send + 'static> Workers<E>
 where
     E::InFlight: Send,
 {
-    /// Starts a thread for each of `switches`, which have the same ports. The first one's
+    /// Starts a thread for each of `switches`, the first and its fellows. The first one's
     /// watches decide about ports. Frames come and go from [`begin`](Self::begin) on.
     ///
     /// # Errors
     ///
     /// Returns an error if the system has no threads or sockets left.
-    pub(super) fn start(switches: Vec<Switch<E>>, placing: Placing) -> io::Result<Workers<E>> {
+    pub(super) fn start(
+        mut switches: Vec<Switch<E>>,
+        placing: Placing,
+        controlled: Controlled,
+    ) -> io::Result<Workers<E>> {
         let (told, outputs) = sync_channel(OUTPUTS);
         let doorbell = Arc::new(Doorbell::new()?);
         let control = Control {
             outputs: told,
             doorbell: doorbell.clone(),
         };
-        let numbers: Vec<Port> = match switches.first() {
-            Some(switch) => switch.ports().to_vec(),
-            None => Vec::new(),
-        };
+        let ports = switches.first().map_or(&[][..], |switch| switch.ports());
+        let interfaces = ports
+            .iter()
+            .filter(|port| controlled.cpu_port != Some(**port));
+        let numbers: Vec<Port> = interfaces.copied().collect();
+        if let Some(first) = switches.first_mut() {
+            first.leave_sweeps();
+        }
         let key = random_bits()?;
         let ends = switches
             .iter()
@@ -139,7 +164,7 @@ where
         let mut lanes = Vec::new();
         for ((number, switch), inbox) in switches.into_iter().enumerate().zip(inboxes) {
             let (calls, called) = sync_channel(CALLS);
-            let mut worker = Worker::new(Parts {
+            let worker = Box::new(Worker::new(Parts {
                 number,
                 switch,
                 processor: placing.processor(number)?,
@@ -150,10 +175,11 @@ where
                 peers: peers.clone(),
                 control: control.clone(),
                 readable: Readable::new([])?,
-            });
+                controlled,
+            }));
             let thread = std::thread::Builder::new()
                 .name(format!("worker {number}"))
-                .spawn(move || worker.run())?;
+                .spawn(move || Worker::run(worker))?;
             lanes.push(Lane::new(calls, peers[number].clone(), thread));
         }
         Ok(Workers {
@@ -161,11 +187,18 @@ where
             outputs,
             doorbell,
             links: vec![None; numbers.len()],
+            longest: vec![None; numbers.len()],
+            ports_changed: false,
+            follow: |switch, first| switch.follow(first),
+            sweeps: Sweeps::default(),
             lost: vec![0; numbers.len()],
             numbers,
             port_states: VecDeque::new(),
             heard: VecDeque::new(),
             notices: VecDeque::new(),
+            packets_in: VecDeque::new(),
+            digests: VecDeque::new(),
+            refused: 0,
             failure: None,
             told: Vec::new(),
         })
@@ -178,7 +211,7 @@ impl<E: Engine> Workers<E> {
         self.lanes.len()
     }
 
-    /// Numbers of the ports, ascending.
+    /// Numbers of the ports with interfaces, ascending.
     pub(super) fn ports(&self) -> &[Port] {
         &self.numbers
     }
@@ -249,7 +282,17 @@ impl<E: Engine> Workers<E> {
     fn take(&mut self) {
         while let Ok(output) = self.outputs.try_recv() {
             match output {
-                Output::PortState(port, up) => self.port_states.push_back((port, up)),
+                Output::PortState(port, up) => {
+                    self.ports_changed = true;
+                    self.port_states.push_back((port, up));
+                }
+                Output::PacketIn(frame) if self.packets_in.len() < OUTPUTS => {
+                    self.packets_in.push_back(frame);
+                }
+                Output::Digest(digest) if self.digests.len() < OUTPUTS => {
+                    self.digests.push_back(digest);
+                }
+                Output::PacketIn(_) | Output::Digest(_) => self.refused += 1,
                 Output::Heard(frame) => self.heard.push_back(frame),
                 Output::Notice(at, notice) => self.notices.push_back((at, notice)),
                 Output::Failed(error) => self.failure = Some(error),
@@ -265,6 +308,21 @@ impl<E: Engine> Workers<E> {
     /// The next frame for the greeter.
     pub(super) fn poll_heard(&mut self) -> Option<Vec<u8>> {
         self.heard.pop_front()
+    }
+
+    /// The next frame for the control plane.
+    pub(super) fn poll_packet_in(&mut self) -> Option<Vec<u8>> {
+        self.packets_in.pop_front()
+    }
+
+    /// The next digest for the control plane.
+    pub(super) fn poll_digest(&mut self) -> Option<Digest> {
+        self.digests.pop_front()
+    }
+
+    /// True if a port went up or down since the last call.
+    pub(super) fn take_ports_changed(&mut self) -> bool {
+        std::mem::take(&mut self.ports_changed)
     }
 
     /// The next notice about the port at a place among the ports.
@@ -313,9 +371,23 @@ impl<E: Engine> Workers<E> {
             return;
         };
         if self.links[at].replace(up) != Some(up) {
+            self.ports_changed = true;
             self.on_all(move |worker| {
                 // The port is one of the switch's.
                 let _ = worker.switch.set_link_up(port, up);
+            });
+        }
+    }
+
+    /// Tells all workers how long frames of `port` may be.
+    pub(super) fn set_longest_frame(&mut self, port: Port, bytes: usize) {
+        let Ok(at) = self.numbers.binary_search(&port) else {
+            return;
+        };
+        if self.longest[at].replace(bytes) != Some(bytes) {
+            self.on_all(move |worker| {
+                // The port is one of the switch's.
+                let _ = worker.switch.set_longest_frame(port, bytes);
             });
         }
     }
@@ -343,12 +415,14 @@ impl<E: Engine> Workers<E> {
             counters.tx_handover_full = *lost;
         }
         let mut workers = Vec::new();
+        let mut packets_in_lost = self.refused;
         let mut sum: Option<Counted> = None;
         for (counted, counts) in each {
             for (sum, counters) in host.iter_mut().zip(counts.host) {
                 *sum += counters;
             }
             workers.push(counts.report);
+            packets_in_lost += counts.packets_in_lost;
             match &mut sum {
                 Some(sum) => sum.add(counted),
                 None => sum = Some(counted),
@@ -357,6 +431,7 @@ impl<E: Engine> Workers<E> {
         Counted {
             host,
             workers,
+            packets_in_lost,
             ..sum.unwrap_or_default()
         }
     }
@@ -368,36 +443,41 @@ impl<E: Engine> Workers<E> {
         work: impl FnOnce(&mut Worker<E>) -> T + Send + 'static,
     ) -> Receiver<T> {
         let (sender, answer) = sync_channel(1);
-        let mut call: Call<E> = Box::new(move |worker| {
+        let work = Box::new(move |worker: &mut Worker<E>| {
             let _ = sender.send(work(worker));
         });
+        self.post(number, Call::Work(work));
+        answer
+    }
+
+    /// Puts a call before a worker.
+    fn post(&mut self, number: usize, mut call: Call<E>) {
         while let Err(refused) = self.lanes[number].call(call) {
             call = refused;
             self.take();
             std::thread::yield_now();
         }
-        answer
+    }
+
+    /// The result of a call; a worker that has ended gives none.
+    fn result<T>(&mut self, answer: &Receiver<T>) -> Option<T> {
+        loop {
+            match answer.try_recv() {
+                Ok(result) => return Some(result),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {
+                    // It may wait for room to tell something.
+                    self.take();
+                    std::thread::yield_now();
+                }
+            }
+        }
     }
 
     /// The results of calls; a worker that has ended gives none.
     fn results<T>(&mut self, answers: Vec<Receiver<T>>) -> Vec<T> {
-        let mut results = Vec::new();
-        for answer in answers {
-            loop {
-                match answer.try_recv() {
-                    Ok(result) => results.push(result),
-                    Err(TryRecvError::Disconnected) => {}
-                    Err(TryRecvError::Empty) => {
-                        // It may wait for room to tell something.
-                        self.take();
-                        std::thread::yield_now();
-                        continue;
-                    }
-                }
-                break;
-            }
-        }
-        results
+        let results = answers.iter().map(|answer| self.result(answer));
+        results.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
     /// Lets each worker do `work` between two bursts, and waits for the results.

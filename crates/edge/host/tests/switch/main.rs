@@ -6,6 +6,7 @@
 mod namespace;
 mod ports;
 mod swap_engine;
+mod worker_control;
 mod workers;
 
 use namespace::{Host, ip, is_up, try_in_namespace, until_up};

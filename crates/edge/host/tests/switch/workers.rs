@@ -6,7 +6,7 @@ use crate::{WATCH, frame, ports, switch};
 use stateplane_host::ports::{Access, HostPortCounters, PortNotice, PortSpec};
 use stateplane_host::sealing::Guard;
 use stateplane_host::switch::{
-    Placing, RunOptions, Sealing, SwitchFile, SwitchReport, SwitchServer, run_workers,
+    Beside, Placing, RunOptions, Sealing, SwitchFile, SwitchReport, SwitchServer, run_workers,
 };
 use stateplane_switch::{Port, SwitchConfig};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Flows, and frames of each in each direction.
-const FLOWS: u16 = 32;
+pub const FLOWS: u16 = 32;
 const FRAMES: u32 = 120;
 /// Frames of each flow that are on their way at a time.
 const AT_A_TIME: u32 = 8;
@@ -25,7 +25,7 @@ const AT_A_TIME: u32 = 8;
 const NUMBER: usize = 42;
 
 /// Interfaces `sw0` and `sw1` with `queues` queues, facing `h0` and `h1`; Linux itself sends nothing.
-fn two_links(queues: u8) {
+pub fn two_links(queues: u8) {
     for setting in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv6/conf/{setting}/disable_ipv6");
         // A system without IPv6 has no such setting.
@@ -95,7 +95,11 @@ fn while_sealing(
                 flows: None,
             };
             let engine = SwapEngine::default();
-            match run_workers(engine, workers, &file, ports, options, None, placing) {
+            let beside = Beside {
+                placing,
+                ..Beside::default()
+            };
+            match run_workers(engine, workers, &file, ports, options, beside) {
                 Ok(report) => break report,
                 // A process that another test starts has the program of an earlier switch until it
                 // becomes `ip`.
@@ -112,7 +116,7 @@ fn while_sealing(
 }
 
 /// A UDP datagram of a flow, or of its other direction.
-fn datagram(flow: u16, back: bool, number: u32) -> Vec<u8> {
+pub fn datagram(flow: u16, back: bool, number: u32) -> Vec<u8> {
     let mut frame = frame(60, 0);
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[14..34].copy_from_slice(&[
@@ -132,7 +136,7 @@ fn datagram(flow: u16, back: bool, number: u32) -> Vec<u8> {
 }
 
 /// Flow and number of a datagram.
-fn read(frame: &[u8]) -> (u16, u32) {
+pub fn read(frame: &[u8]) -> (u16, u32) {
     let port = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
     let number = frame[NUMBER..NUMBER + 4].try_into().unwrap();
     (port(34).max(port(36)) - 1000, u32::from_be_bytes(number))

@@ -6,7 +6,7 @@ use stateplane_bench::switch::compile;
 use stateplane_host::deployment::Deployment;
 use stateplane_host::ports::{Access, PortSpec};
 use stateplane_host::store::StoreServer;
-use stateplane_host::switch::{Placing, RunOptions, SwitchFile, run_switch as run, run_workers};
+use stateplane_host::switch::{Beside, RunOptions, SwitchFile, run_switch as run, run_workers};
 use stateplane_native::{Compiled, Native, Options};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -290,15 +290,7 @@ pub fn run_switch(job: &str, access: &str, workers: &str) {
         };
         let ran = match workers {
             1 => run(engine, &file, &ports, options),
-            _ => run_workers(
-                engine,
-                workers,
-                &file,
-                &ports,
-                options,
-                None,
-                Placing::default(),
-            ),
+            _ => run_workers(engine, workers, &file, &ports, options, Beside::default()),
         };
         if let Err(error) = ran {
             eprintln!("{error}");

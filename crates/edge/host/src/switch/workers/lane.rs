@@ -3,15 +3,43 @@
 use super::signals::{Doorbell, Peer, Signs};
 use super::worker::Worker;
 use crate::ports::PortNotice;
-use stateplane_runtime::Engine;
+use stateplane_runtime::{Digest, Engine};
 use stateplane_switch::Port;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 /// Something that a worker does between two bursts.
-pub(super) type Call<E> = Box<dyn FnOnce(&mut Worker<E>) + Send>;
+pub(super) enum Call<E: Engine> {
+    /// Work of a moment.
+    Work(Box<dyn FnOnce(&mut Worker<E>) + Send>),
+    /// It gives itself away, and waits until it is given back.
+    Lend(Loan<E>),
+}
+
+/// The ways of a worker to the thread with control and back.
+pub(super) struct Loan<E: Engine> {
+    give: SyncSender<Box<Worker<E>>>,
+    back: Receiver<Box<Worker<E>>>,
+}
+
+/// The other ends of a [`Loan`].
+pub(super) type Lender<E> = (Receiver<Box<Worker<E>>>, SyncSender<Box<Worker<E>>>);
+
+impl<E: Engine> Loan<E> {
+    pub(super) fn new() -> (Loan<E>, Lender<E>) {
+        let (give, given) = sync_channel(1);
+        let (returned, back) = sync_channel(1);
+        (Loan { give, back }, (given, returned))
+    }
+
+    /// Gives the worker away until it comes back; `None` if nobody takes it or gives it back.
+    pub(super) fn lend(self, worker: Box<Worker<E>>) -> Option<Box<Worker<E>>> {
+        self.give.send(worker).ok()?;
+        self.back.recv().ok()
+    }
+}
 
 /// Something that a worker tells the thread with control.
 pub(super) enum Output {
@@ -21,6 +49,10 @@ pub(super) enum Output {
     Heard(Vec<u8>),
     /// A notice about the port at this place among the ports.
     Notice(usize, PortNotice),
+    /// A frame that left by the control plane's port.
+    PacketIn(Vec<u8>),
+    /// A digest of the program.
+    Digest(Digest),
     /// The system refuses to wait for frames; the worker has ended.
     Failed(io::Error),
 }
@@ -48,9 +80,16 @@ impl Control {
 
     /// Tells it something if there is room; whether there was.
     pub(super) fn offer(&self, output: Output) -> bool {
-        let told = self.outputs.try_send(output).is_ok();
+        self.try_offer(output).is_ok()
+    }
+
+    /// Tells it something, or gives it back if there is no room.
+    pub(super) fn try_offer(&self, output: Output) -> Result<(), Output> {
+        let told = self.outputs.try_send(output);
         self.doorbell.ring();
-        told
+        told.map_err(|refused| match refused {
+            TrySendError::Full(output) | TrySendError::Disconnected(output) => output,
+        })
     }
 }
 

@@ -5,7 +5,7 @@ mod frames;
 use super::super::placing::stay_on;
 use super::WorkerCounts;
 use super::duties::Duties;
-use super::lane::{Call, Control, Output};
+use super::lane::{Call, Control, Loan, Output};
 use super::signals::{Handed, Inbox, Peer, Signs};
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
@@ -94,6 +94,16 @@ pub(super) struct Parts<E: Engine> {
     pub(super) peers: Vec<Peer>,
     pub(super) control: Control,
     pub(super) readable: Readable,
+    pub(super) controlled: Controlled,
+}
+
+/// The part of a control plane in the workers' frames.
+#[derive(Clone, Copy, Default)]
+pub(in crate::switch) struct Controlled {
+    /// True if there is a control plane.
+    pub(in crate::switch) is: bool,
+    /// The port without interface whose frames it gets.
+    pub(in crate::switch) cpu_port: Option<Port>,
 }
 
 /// A worker.
@@ -125,6 +135,13 @@ pub(super) struct Worker<E: Engine> {
     spare: Spare,
     /// Workers that were given something and not woken: a bit for each.
     to_wake: u64,
+    controlled: Controlled,
+    /// Frames for the control plane for which there was no room.
+    packets_in_lost: u64,
+    /// The thread with control asks for the worker.
+    loan: Option<Loan<E>>,
+    /// Calls that it did, and has not said that it is done with.
+    undone: u64,
 }
 
 impl<E: Engine> Worker<E> {
@@ -140,6 +157,7 @@ impl<E: Engine> Worker<E> {
             peers,
             control,
             readable,
+            controlled,
         } = parts;
         let port = |(at, port): (usize, &Port)| WorkerPort {
             number: *port,
@@ -152,7 +170,9 @@ impl<E: Engine> Worker<E> {
             answered: false,
             counters: HostPortCounters::default(),
         };
-        let ports = switch.ports().iter().enumerate().map(port).collect();
+        let interfaces = switch.ports().iter();
+        let interfaces = interfaces.filter(|number| controlled.cpu_port != Some(**number));
+        let ports = interfaces.enumerate().map(port).collect();
         Worker {
             switch,
             ports,
@@ -175,17 +195,36 @@ impl<E: Engine> Worker<E> {
             backlog: Backlog::default(),
             spare: Spare::default(),
             to_wake: 0,
+            controlled,
+            packets_in_lost: 0,
+            loan: None,
+            undone: 0,
         }
     }
 
-    pub(super) fn run(&mut self) {
-        if let Some(processor) = self.processor
+    /// Runs the worker of a thread until it is to stop, or cannot go on.
+    pub(super) fn run(mut worker: Box<Worker<E>>) {
+        if let Some(processor) = worker.processor
             && let Err(error) = stay_on(processor)
         {
-            tracing::warn!(worker = self.number, processor, "cannot be pinned: {error}");
-            self.processor = None;
+            let number = worker.number;
+            tracing::warn!(worker = number, processor, "cannot be pinned: {error}");
+            worker.processor = None;
         }
-        self.listen();
+        worker.listen();
+        while let Some(loan) = worker.run_until_lent() {
+            match loan.lend(worker) {
+                Some(back) => worker = back,
+                None => return,
+            }
+            // The thread with control may have left frames in its switch.
+            worker.collect();
+            worker.send();
+        }
+    }
+
+    /// Runs until the thread with control asks for the worker; `None` at the end.
+    fn run_until_lent(&mut self) -> Option<Loan<E>> {
         let (mut next_look, mut spins_until, mut was_quiet) = (0, 0, false);
         while !self.signs.is_to_stop() {
             let now = boot_time_us();
@@ -193,7 +232,13 @@ impl<E: Engine> Worker<E> {
                 self.look();
                 next_look = now + LONGEST_SLEEP;
             }
-            let done = self.call() + self.hand_over_again() + self.take_handed();
+            let called = self.call();
+            if let Some(loan) = self.loan.take() {
+                self.undone += called;
+                return Some(loan);
+            }
+            let undone = std::mem::take(&mut self.undone);
+            let done = undone + called + self.hand_over_again() + self.take_handed();
             let quiet = self.is_quiet();
             if quiet != was_quiet {
                 self.signs.quiet.store(quiet, Ordering::SeqCst);
@@ -207,13 +252,14 @@ impl<E: Engine> Worker<E> {
             }
             was_quiet = quiet;
             if !self.wait(now, next_look, now < spins_until) {
-                return;
+                return None;
             }
             let received = self.forward();
             if done + received > 0 {
                 spins_until = now + self.busy_poll;
             }
         }
+        None
     }
 
     /// Waits until there is something to do, or not at all if it `spins`; false if it cannot.
@@ -264,8 +310,13 @@ impl<E: Engine> Worker<E> {
     /// Does what it is called for; how often.
     fn call(&mut self) -> u64 {
         let mut count = 0;
-        while let Ok(call) = self.calls.try_recv() {
-            call(self);
+        while self.loan.is_none()
+            && let Ok(call) = self.calls.try_recv()
+        {
+            match call {
+                Call::Work(work) => work(self),
+                Call::Lend(loan) => self.loan = Some(loan),
+            }
             count += 1;
         }
         count
@@ -373,8 +424,10 @@ impl<E: Engine> Worker<E> {
             host: host.collect(),
             report: WorkerReport {
                 received: self.switch.counters().received,
+                lock_waits: self.switch.lock_waits(),
                 processor: self.processor,
             },
+            packets_in_lost: self.packets_in_lost,
         }
     }
 }

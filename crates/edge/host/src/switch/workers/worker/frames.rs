@@ -49,8 +49,24 @@ impl<E: Engine> Worker<E> {
             say_broken(&broken);
         }
         self.collect();
+        self.tell_digests();
         self.send();
         received
+    }
+
+    /// Tells a control plane of digests; those for which it has no room wait with the program's
+    /// others.
+    fn tell_digests(&mut self) {
+        if !self.controlled.is || self.switch.engine().state().digests.is_empty() {
+            return;
+        }
+        let digests = &mut self.switch.engine_mut().state_mut().digests;
+        while let Some(digest) = digests.poll() {
+            if let Err(Output::Digest(digest)) = self.control.try_offer(Output::Digest(digest)) {
+                digests.put_back(digest);
+                return;
+            }
+        }
     }
 
     fn forward_burst(&mut self, at: usize, descriptor: usize) -> u64 {
@@ -225,6 +241,11 @@ impl<E: Engine> Worker<E> {
     pub(in super::super) fn collect(&mut self) {
         while let Some(transmit) = self.switch.poll_transmit() {
             let port = transmit.port;
+            if self.controlled.cpu_port == Some(port) {
+                let told = self.control.offer(Output::PacketIn(transmit.frame));
+                self.packets_in_lost += u64::from(!told);
+                continue;
+            }
             if let Ok(at) = self.ports.binary_search_by_key(&port, |it| it.number) {
                 self.ports[at].outgoing.push(transmit.frame);
                 self.outgoing_since.get_or_insert_with(boot_time_us);
