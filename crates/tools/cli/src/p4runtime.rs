@@ -9,8 +9,8 @@ use stateplane_ir::{Interface, Program};
 use stateplane_rpc::{
     Client, Compile, Core, Driver, Loader, Options, PacketHeader, Prepared, Refusal, Server, Tls,
 };
-use stateplane_runtime::Engine;
-use stateplane_switch::Switch;
+use stateplane_runtime::{Digest, Engine};
+use stateplane_switch::{Fellows, Switch};
 use stateplane_syntax::MemoryLoader;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -190,8 +190,21 @@ impl<E: Engine> ControlPlane<E> for Served<E> {
         self.driver.packet_in(frame);
     }
 
-    fn serve(&mut self, switch: &mut Switch<E>, now: u64) -> Option<u64> {
-        self.driver.serve(switch, now)
+    fn digest(&mut self, digest: &Digest, now: u64) {
+        self.driver.digest(digest, now);
+    }
+
+    fn due(&mut self, now: u64) -> Option<u64> {
+        self.driver.due(now)
+    }
+
+    fn serve(
+        &mut self,
+        switch: &mut Switch<E>,
+        fellows: &mut dyn Fellows<E>,
+        now: u64,
+    ) -> Option<u64> {
+        self.driver.serve_with(switch, fellows, now)
     }
 
     fn report(&self) -> ControlReport {

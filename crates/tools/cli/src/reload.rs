@@ -95,7 +95,7 @@ impl<E: Engine + Send + 'static> Reloader<E> {
         };
         let swapped = self.remote.call(|server| server.replace_program(engine));
         // The engine before is given up here, not on the packets' thread.
-        let Some(Ok((_, adopted))) = swapped else {
+        let Some(Some((_, adopted))) = swapped else {
             return answer(Failure::System, "error: the switch has stopped".to_owned());
         };
         self.program = arguments;

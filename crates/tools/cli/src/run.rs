@@ -16,8 +16,8 @@ use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status,
-    SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote,
-    run_controlled, run_workers,
+    SwitchFile, SwitchReport, SwitchServerError, check_workers, follow_chains, follow_multicast,
+    remote, run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
@@ -79,7 +79,7 @@ pub struct RunArguments {
     /// a TAP device or a capture, one thread takes the frames and hands them to the others, which
     /// costs more. Registers are shared: between the steps of a block that is not annotated `@atomic`
     /// other threads' packets may come.
-    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = workers, conflicts_with = "p4runtime")]
+    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = workers)]
     workers: usize,
     /// Keep each forwarding thread on a processor of its own, in turn over those that the process may
     /// run on
@@ -122,14 +122,10 @@ pub struct RunArguments {
 impl RunArguments {
     /// Reason why `stateplane reload` is refused, if it is.
     fn keeps_program(&self) -> Option<&'static str> {
-        if self.p4runtime.is_served() {
-            return Some(
-                "controllers drive this switch: set its program by SetForwardingPipelineConfig \
-                 (`stateplane ctl program`)",
-            );
-        }
-        (self.workers > 1)
-            .then_some("a switch with several workers keeps its program: start it anew")
+        self.p4runtime.is_served().then_some(
+            "controllers drive this switch: set its program by SetForwardingPipelineConfig \
+             (`stateplane ctl program`)",
+        )
     }
 }
 
@@ -217,10 +213,6 @@ where
     };
     let obey = move |command| reloader.obey(command);
     if let Some(chains) = &file.chains {
-        if arguments.workers > 1 {
-            let error = ChainsError::Workers;
-            return Err(CommandError::coded(Failure::Input, error.code(), error));
-        }
         let (chains, followed) = (chains.get_ref().clone(), followed);
         // An end of its own: it talks to controllers, the ports to stores.
         let guard = arguments.keys.as_deref().map(read_keys).transpose()?;
@@ -269,11 +261,6 @@ where
         pin: arguments.pin,
         busy_poll: Duration::from_micros(arguments.busy_poll.into()),
     };
-    if arguments.workers > 1 {
-        let (workers, ports) = (arguments.workers, &arguments.ports);
-        let ran = run_workers(engine, workers, file, ports, options, Some(calls), placing);
-        return ran.map_err(refused);
-    }
     let mut attach = settings.map(|settings| {
         move |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch)
     });
@@ -285,7 +272,12 @@ where
         remote: Some(calls),
         placing,
     };
-    run_controlled(engine, file, &arguments.ports, options, beside).map_err(refused)
+    let ports = &arguments.ports;
+    let ran = match arguments.workers {
+        1 => run_controlled(engine, file, ports, options, beside),
+        workers => run_workers(engine, workers, file, ports, options, beside),
+    };
+    ran.map_err(refused)
 }
 
 /// Asks the switch for its metrics.
@@ -326,6 +318,12 @@ fn refused(error: SwitchServerError) -> CommandError {
 fn drawn<E: Engine>(mut engine: E) -> Result<E, String> {
     draw_registers(engine.state_mut())
         .map_err(|error| SwitchServerError::Random(error).to_string())?;
+    Ok(engine)
+}
+
+/// An engine that several workers may run.
+fn shared<E: Engine>(engine: E) -> Result<E, String> {
+    check_workers(engine.state()).map_err(|error| error.to_string())?;
     Ok(engine)
 }
 
@@ -432,9 +430,17 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             let engine = compiled
                 .and_then(|compiled| compiled.engine(Default::default()))
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            let make: MakeEngine<Native> = |program| {
-                check_use(&program).map_err(|it| it.to_string())?;
-                drawn(Native::new(program, Default::default()).map_err(|it| it.to_string())?)
+            let make: MakeEngine<Native> = match arguments.workers {
+                1 => |program| {
+                    check_use(&program).map_err(|it| it.to_string())?;
+                    drawn(Native::new(program, Default::default()).map_err(|it| it.to_string())?)
+                },
+                _ => |program| {
+                    check_use(&program).map_err(|it| it.to_string())?;
+                    let compiled = Compiled::guarded(program).map_err(|it| it.to_string())?;
+                    let engine = compiled.engine(Default::default());
+                    shared(drawn(engine.map_err(|it| it.to_string())?)?)
+                },
             };
             let loaded = Loaded {
                 engine,
@@ -451,9 +457,16 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             };
             let engine = load(program.clone(), Default::default())
                 .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            let make: MakeEngine<Interp> = |program| {
-                check_use(&program).map_err(|it| it.to_string())?;
-                drawn(Interp::new(program, Default::default()).map_err(|it| it.to_string())?)
+            let make: MakeEngine<Interp> = match arguments.workers {
+                1 => |program| {
+                    check_use(&program).map_err(|it| it.to_string())?;
+                    drawn(Interp::new(program, Default::default()).map_err(|it| it.to_string())?)
+                },
+                _ => |program| {
+                    check_use(&program).map_err(|it| it.to_string())?;
+                    let engine = Interp::guarded(program, Default::default());
+                    shared(drawn(engine.map_err(|it| it.to_string())?)?)
+                },
             };
             let loaded = Loaded {
                 engine,

@@ -7,28 +7,34 @@ mod support;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use support::namespaces::Namespaces;
 use support::{Running, STATEPLANE, missing, repository};
 
-/// Sends a packet with room for a number every 5 ms for ever.
+/// Sends a packet with room for a number every 5 ms for ever, of `FLOWS` flows in turn.
 const SEND: &str = "
 import socket, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(('10.1.0.1', 4000))
+def bound(port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(('10.1.0.1', port))
+    return s
+flows = [bound(4000 + number) for number in range(FLOWS)]
 while True:
-    s.sendto(bytes(16), ('10.2.0.1', 5000))
-    time.sleep(0.005)
+    for s in flows:
+        s.sendto(bytes(16), ('10.2.0.1', 5000))
+        time.sleep(0.005)
 ";
 
-/// Prints the number in each packet.
+/// Prints the number in each packet, with its flow.
 const RECEIVE: &str = "
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(('10.2.0.1', 5000))
 print('ready', flush=True)
 while True:
-    print(int.from_bytes(s.recv(2048)[:8], 'big'), flush=True)
+    data, sender = s.recvfrom(2048)
+    print(int.from_bytes(data[:8], 'big') << 16 | sender[1], flush=True)
 ";
 
 fn switch_file(macs: [&str; 3]) -> String {
@@ -136,6 +142,19 @@ fn network() -> Namespaces {
 
 #[test]
 fn a_switch_follows_the_chains_of_a_controller() {
+    follows(1, 1);
+}
+
+/// The heads of chains reach the worker of each flow.
+#[test]
+fn a_switch_with_several_workers_follows_the_chains_of_a_controller() {
+    follows(3, 8);
+}
+
+fn follows(workers: usize, flows: usize) {
+    // Names of namespaces are those of the process.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(reason) = missing(&["ip", "python3"]) {
         eprintln!("not tested: {reason}");
         return;
@@ -171,6 +190,8 @@ fn a_switch_follows_the_chains_of_a_controller() {
         &[
             "run",
             "apps/counter/counter.p4",
+            "--workers",
+            &workers.to_string(),
             "--config",
             config.to_str().unwrap(),
             "--port",
@@ -200,13 +221,20 @@ fn a_switch_follows_the_chains_of_a_controller() {
             }
         }
     });
-    let _sender = Running::start(python("h1", SEND).stdout(Stdio::null()));
+    let send = SEND.replace("FLOWS", &flows.to_string());
+    let _sender = Running::start(python("h1", &send).stdout(Stdio::null()));
 
     let mut seen = BTreeSet::new();
     let mut count = |most: usize| {
-        for _ in 0..most {
+        // Until each flow has had its part: one that waits for ever is not made up for by others.
+        let mut left = vec![most.div_ceil(flows); flows];
+        let end = Instant::now() + Duration::from_secs(20);
+        while left.iter().any(|left| *left > 0) {
             let number = next(&numbers);
             assert!(seen.insert(number), "{number} was given twice");
+            let flow = (number & 0xffff) as usize - 4000;
+            left[flow] = left[flow].saturating_sub(1);
+            assert!(Instant::now() < end, "packets missing of flows: {left:?}");
         }
     };
     count(100);

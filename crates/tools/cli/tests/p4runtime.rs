@@ -47,6 +47,17 @@ const MUTUAL: [&str; 6] = [
 
 /// Lets a client's script drive a switch, over mutual TLS if `tls`.
 fn drive(package: &str, version: &str, name: &str, engine: &str, tls: bool) {
+    drive_workers(package, version, name, engine, (tls, "1"));
+}
+
+/// Like [`drive`], with so many workers.
+fn drive_workers(
+    package: &str,
+    version: &str,
+    name: &str,
+    engine: &str,
+    (tls, workers): (bool, &str),
+) {
     let wanted = format!("{package}=={version}");
     let python = match environment(&format!("{package}-{version}"), &[&wanted]) {
         Ok(python) => python,
@@ -54,8 +65,9 @@ fn drive(package: &str, version: &str, name: &str, engine: &str, tls: bool) {
     };
     let folder = tempfile::tempdir().unwrap();
     certificates(folder.path());
-    let options: &[&str] = if tls { &MUTUAL } else { &[] };
-    let served = Served::alone(&program(), engine, folder.path(), options);
+    let mut options = vec!["--workers", workers];
+    options.extend(MUTUAL.iter().filter(|_| tls));
+    let served = Served::alone(&program(), engine, folder.path(), &options);
     let info = folder.path().join("p4info.txtpb");
     let compiled = Command::new(STATEPLANE)
         .arg("compile")
@@ -96,6 +108,17 @@ fn finsy_drives_the_interpreter() {
 #[test]
 fn finsy_drives_machine_code_over_mutual_tls() {
     drive("finsy", "0.30.0", "finsy_client.py", "native", true);
+}
+
+#[test]
+fn p4runtime_shell_drives_several_workers() {
+    let name = "p4runtime-shell";
+    drive_workers(name, "0.0.6", "shell.py", "native", (false, "3"));
+}
+
+#[test]
+fn finsy_drives_several_workers() {
+    drive_workers("finsy", "0.30.0", "finsy_client.py", "native", (false, "3"));
 }
 
 #[test]
