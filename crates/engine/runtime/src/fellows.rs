@@ -2,9 +2,9 @@
 //!
 //! Registers and meters are shared. Tables, action profiles and value sets are copies, so that no
 //! packet waits for another core's: the control plane changes those of one engine, the first, while
-//! no packet is in any of them, and the others [follow](TargetState::follow). What counters count
-//! and when entries were hit stays with each engine until the first
-//! [gathers](TargetState::gather) it.
+//! no packet is in any of them, and the others [follow](TargetState::follow). Counts, and
+//! when entries were hit, stay with each engine until the first
+//! [gathers](TargetState::gather) them.
 
 use crate::counter::Counter;
 use crate::meter::Meter;

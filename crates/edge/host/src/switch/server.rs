@@ -122,7 +122,7 @@ impl<E: Engine> SwitchServer<E> {
             switch.handle_timeout(now);
             fellows.each(&mut |fellow| {
                 fellow.handle_timeout(now);
-                // What it writes is there before it is taken over.
+                // Packets of the program before write nothing behind the takeover.
                 fellow.finish_egress();
             });
             switch.finish_egress();

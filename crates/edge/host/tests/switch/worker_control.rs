@@ -3,7 +3,7 @@
 
 use crate::namespace::{Host, stay, try_in_namespace};
 use crate::swap_engine::{CPU_PORT, FOR_CONTROLLER, FOR_GROUP, GROUP, KIND, MARK, SwapEngine};
-use crate::workers::{FLOWS, datagram, read, two_links};
+use crate::workers::{FLOWS, assert_whole, datagram, exchange, read, two_links};
 use crate::{frame, ports};
 use stateplane_host::ports::Access;
 use stateplane_host::switch::{
@@ -15,6 +15,7 @@ use stateplane_switch::{Fellows, Replica, Switch};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -27,6 +28,8 @@ struct Controller {
     woken: UnixStream,
     next: Option<Work>,
     frames: Sender<Vec<u8>>,
+    /// True while it always has more to do.
+    busy: Arc<AtomicBool>,
 }
 
 impl ControlPlane<SwapEngine> for Controller {
@@ -44,7 +47,8 @@ impl ControlPlane<SwapEngine> for Controller {
         let mut bytes = [0; 64];
         while matches!(self.woken.read(&mut bytes), Ok(count) if count > 0) {}
         self.next = self.next.take().or_else(|| self.work.try_recv().ok());
-        self.next.as_ref().map(|_| 0)
+        let is_due = self.next.is_some() || self.busy.load(Ordering::Relaxed);
+        is_due.then_some(0)
     }
 
     fn serve(
@@ -56,7 +60,12 @@ impl ControlPlane<SwapEngine> for Controller {
         if let Some(work) = self.next.take() {
             work(switch, fellows);
         }
-        None
+        if !self.busy.load(Ordering::Relaxed) {
+            return None;
+        }
+        // As long as controllers may keep packets waiting.
+        std::thread::sleep(Duration::from_micros(200));
+        Some(0)
     }
 
     fn report(&self) -> ControlReport {
@@ -70,6 +79,7 @@ struct Control {
     work: Sender<Work>,
     wake: UnixStream,
     frames: Receiver<Vec<u8>>,
+    busy: Arc<AtomicBool>,
 }
 
 impl Control {
@@ -81,7 +91,7 @@ impl Control {
         let (done, is_done) = channel();
         let work: Work = Box::new(move |switch, fellows| {
             work(switch, fellows);
-            fellows.follow(switch);
+            // Frames wait until the other workers have followed.
             done.send(()).unwrap();
         });
         self.work.send(work).unwrap();
@@ -105,17 +115,20 @@ fn while_controlled(scenario: impl FnOnce(&Control) + Send) -> SwitchReport {
     let (woken, wake) = UnixStream::pair().unwrap();
     woken.set_nonblocking(true).unwrap();
     let (remote, calls) = remote().unwrap();
+    let busy = Arc::new(AtomicBool::new(false));
     let control = Control {
         remote,
         work,
         wake,
         frames,
+        busy: busy.clone(),
     };
     let mut controller = Some(Controller {
         work: given,
         woken,
         next: None,
         frames: seen,
+        busy,
     });
     std::thread::scope(|scope| {
         let stop = &stop;
@@ -184,7 +197,11 @@ fn frames_of_all_workers_run_a_new_program_once_it_is_told() {
                     let came = right.expect();
                     let (flow, number) = read(&came);
                     let is_late = number + 2 >= next;
-                    let marks = if is_late { mark..=mark } else { mark - 1..=mark };
+                    let marks = if is_late {
+                        mark..=mark
+                    } else {
+                        mark - 1..=mark
+                    };
                     assert!(marks.contains(&came[MARK]), "flow {flow}: {number}");
                 }
             }
@@ -228,5 +245,22 @@ fn groups_reach_all_workers_and_frames_of_all_come_to_the_control_plane() {
         assert_all_work(&report);
         let numbers: Vec<_> = report.ports.iter().map(|port| port.port).collect();
         assert_eq!(numbers, [0, 1], "the control plane's port has no interface");
+    });
+}
+
+/// Stops that follow each other leave workers time for frames.
+#[test]
+fn frames_pass_while_the_control_plane_works_without_pause() {
+    try_in_namespace(|| {
+        two_links(2);
+        let report = while_controlled(|control| {
+            let (left, right) = (Host::open("h0"), Host::open("h1"));
+            control.busy.store(true, Ordering::Relaxed);
+            control.work(|_, _| {});
+            exchange(&left, &right);
+            control.busy.store(false, Ordering::Relaxed);
+        });
+        assert_whole(&report);
+        assert_all_work(&report);
     });
 }

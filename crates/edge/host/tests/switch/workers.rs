@@ -144,7 +144,7 @@ pub fn read(frame: &[u8]) -> (u16, u32) {
 
 /// Sends datagrams of all flows both ways between `left` and `right`. Each must arrive, in its flow's
 /// order.
-fn exchange(left: &Host, right: &Host) {
+pub fn exchange(left: &Host, right: &Host) {
     let mut expected = [BTreeMap::new(), BTreeMap::new()];
     for first in (0..FRAMES).step_by(AT_A_TIME as usize) {
         for number in first..first + AT_A_TIME {
@@ -165,7 +165,7 @@ fn exchange(left: &Host, right: &Host) {
 }
 
 /// Checks that nothing was lost between wire and switch.
-fn assert_whole(report: &SwitchReport) {
+pub fn assert_whole(report: &SwitchReport) {
     for port in &report.ports {
         let whole = HostPortCounters {
             received: port.host.received,

@@ -311,7 +311,7 @@ fn digests_are_gathered_in_order() {
     assert_eq!(data.collect::<Vec<_>>(), wanted);
 }
 
-/// What packets of one engine count lies apart from what those of others count.
+/// Counts of one engine's packets lie apart from those of others.
 #[test]
 fn engines_count_in_lines_of_the_cache_of_their_own() {
     let mut first = state();

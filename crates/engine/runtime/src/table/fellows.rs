@@ -55,8 +55,8 @@ impl Table {
         }
     }
 
-    /// Makes the entries and the default action those of `first`, whose fellow the table is. What
-    /// it has counted stays with the entries that stay.
+    /// Makes the entries and the default action those of `first`, whose fellow the table is.
+    /// Entries that stay keep their counts.
     pub(crate) fn follow(&mut self, first: &Table) {
         let version = first.log.version();
         if self.log.version() == version {

@@ -16,7 +16,7 @@ pub const FROM: u32 = FRAMES / 2;
 /// Packets that the controller sends.
 pub const PACKETS_OUT: usize = 40;
 
-/// What the controller heard.
+/// All that the controller heard.
 pub struct Heard {
     /// Numbers of the frames that came to it, ascending.
     pub packets: Vec<u32>,

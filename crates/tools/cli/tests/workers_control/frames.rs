@@ -138,7 +138,7 @@ pub struct Came {
     pub hit: u8,
 }
 
-/// What a frame says.
+/// The contents of a frame.
 pub fn parse(frame: &[u8]) -> Came {
     let word = |at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
     Came {

@@ -37,7 +37,7 @@ fn with_workers<E: Engine>(
     }
     // A failure that has ended a worker ends the run.
     let mut gathered = workers.gather()?;
-    // What packets told before the change, controllers hear before its outcome.
+    // Controllers hear what packets told before the change, and then its outcome.
     tell(control, workers, now);
     let due = workers.serve(&mut gathered, now, |switch, fellows| {
         control.serve(switch, fellows, now)

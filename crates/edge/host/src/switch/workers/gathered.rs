@@ -92,8 +92,8 @@ impl<E: Engine> Fellows<E> for Others<'_, E> {
 }
 
 impl<E: Engine> Workers<E> {
-    /// Stops all workers between two bursts; `None` if one has ended. What they told until then can
-    /// be polled.
+    /// Stops all workers between two bursts; `None` if one has ended. Outputs until then can be
+    /// polled.
     pub(in crate::switch) fn gather(&mut self) -> Option<Gathered<E>> {
         let mut lenders = Vec::new();
         for number in 0..self.lanes.len() {

@@ -106,7 +106,8 @@ pub(in crate::switch) struct Controlled {
     pub(in crate::switch) cpu_port: Option<Port>,
 }
 
-/// A worker.
+/// A worker. It shares no line of the cache with another one.
+#[repr(align(64))]
 pub(super) struct Worker<E: Engine> {
     pub(super) switch: Switch<E>,
     ports: Vec<WorkerPort>,
@@ -226,13 +227,16 @@ impl<E: Engine> Worker<E> {
     /// Runs until the thread with control asks for the worker; `None` at the end.
     fn run_until_lent(&mut self) -> Option<Loan<E>> {
         let (mut next_look, mut spins_until, mut was_quiet) = (0, 0, false);
+        // Frames come between two loans, however many are asked for.
+        let mut is_back = true;
         while !self.signs.is_to_stop() {
             let now = boot_time_us();
             if now >= next_look {
                 self.look();
                 next_look = now + LONGEST_SLEEP;
             }
-            let called = self.call();
+            let called = if is_back { 0 } else { self.call() };
+            is_back = false;
             if let Some(loan) = self.loan.take() {
                 self.undone += called;
                 return Some(loan);
