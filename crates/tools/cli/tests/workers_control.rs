@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 use support::switch::Served;
-use support::{Running, STATEPLANE, errors, repository, stateplane};
+use support::{Running, STATEPLANE, errors, stateplane};
 use workers_control::controller::{self, Heard};
 use workers_control::frames::{self, Came, FLOWS, FRAMES};
 
@@ -71,7 +71,9 @@ fn programs_are_replaced(engine: &str) {
     BufReader::new(output).read_line(&mut ready).unwrap();
     assert_eq!(ready, "ready\n");
     // A program that runs on one worker alone is refused, and the one that runs goes on.
-    let alone = repository().join("apps/coordination/coordination_switch.p4");
+    let alone = path("alone.p4");
+    let text = frames::program(1).replace("lefts", "coordination_identity");
+    fs::write(&alone, text).unwrap();
     let refused = reload(&control, &alone);
     assert_eq!(refused.status.code(), Some(3), "{}", errors(&refused));
     assert!(
@@ -351,6 +353,8 @@ fn controllers_hear_of_all_workers() {
     }
     // The flow of no frame; all others were hit, each by frames of one worker.
     assert_eq!(idle, [frames::source_port(FLOWS)]);
+    // Until the last frames have passed, which nobody tells the controller.
+    std::thread::sleep(Duration::from_secs(1));
     stop(&served);
     // The packets out come back among the frames.
     let count = FRAMES as usize - frames::numbers(4).len() + controller::PACKETS_OUT;
