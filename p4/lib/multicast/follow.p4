@@ -130,7 +130,8 @@ control MulticastKeepEarly(
         }
         multicast_gap_told.read(told, meta.group.at);
         multicast_gap_told_at.read(told_at, meta.group.at);
-        silent = told == meta.group.end + 1 && meta.now - told_at < MULTICAST_TOLD;
+        silent = told == meta.group.end + 1
+            && multicast_elapsed(told_at, meta.now) < MULTICAST_TOLD;
         if (!silent) {
             multicast_gap_told.write(meta.group.at, meta.group.end + 1);
             multicast_gap_told_at.write(meta.group.at, meta.now);

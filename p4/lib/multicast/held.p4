@@ -192,7 +192,7 @@ control MulticastHandleHeld(inout multicast_headers_t hdr, inout multicast_metad
                 }
                 multicast_gap_moved.read(gap, meta.group.at);
                 if (meta.attempt == MULTICAST_FOLLOWS
-                    || (!sent && gap != 0 && meta.now - gap < MULTICAST_LOSSY)) {
+                    || (!sent && gap != 0 && multicast_elapsed(gap, meta.now) < MULTICAST_LOSSY)) {
                     // It follows no more, or packets are lost: someone may say that it lacks this entry.
                     meta.attempt = 0;
                 } else if (meta.attempt < MULTICAST_HOLDS - 1) {

@@ -167,11 +167,15 @@ control MulticastIngress(
         } else if (!hdr.message.isValid() || hdr.ipv4.destination != meta.own_address) {
             meta.forward = true;
         } else {
-            take.apply(
-                standard_metadata.instance_type == INSTANCE_RECIRCULATED && meta.held == 1,
-                hdr,
-                meta
-            );
+            // What was read of group, log and lanes must still hold when they are written, also where
+            // several workers run the program.
+            @atomic {
+                take.apply(
+                    standard_metadata.instance_type == INSTANCE_RECIRCULATED && meta.held == 1,
+                    hdr,
+                    meta
+                );
+            }
         }
         meta.held = meta.hold ? 1w1 : 1w0;
         // Whatever registers hold, no packet comes back for ever; the next one goes on.

@@ -17,6 +17,12 @@ const bit<48> MULTICAST_LOSSY = 50000;
 // Time in µs after which a follower tells again which entry it wants, since that may have been lost.
 const bit<48> MULTICAST_TOLD = 4000;
 
+// Time from `then` to `now`, which are times at which packets arrived; 0 if `then` is later: a packet may
+// wait for its turn while another worker takes a later one.
+bit<48> multicast_elapsed(in bit<48> then, in bit<48> now) {
+    return then < now ? now - then : 48w0;
+}
+
 // Time since which entry `index` is the next one for a member or receiver that moved last at `moved`.
 control MulticastSince(
     in bit<32> index,
@@ -54,7 +60,7 @@ control MulticastLearn(
     apply {
         if (resent == 0 && MULTICAST_HAS(meta, next)) {
             since_when.apply(next, moved, meta, since);
-            took = meta.now - since;
+            took = multicast_elapsed(since, meta.now);
             if (took > patience) {
                 patience = took < MULTICAST_MOST_PATIENCE ? took : MULTICAST_MOST_PATIENCE;
             } else {
@@ -92,7 +98,8 @@ control MulticastOverdue(
     apply {
         since_when.apply(next, moved, meta, since);
         multicast_entry_appended.read(appended, meta.entry.at);
-        overdue = meta.now - since > patience << 1 && meta.now - appended > patience << 1;
+        overdue = multicast_elapsed(since, meta.now) > patience << 1
+            && multicast_elapsed(appended, meta.now) > patience << 1;
     }
 }
 

@@ -281,4 +281,12 @@ pub trait Fellow: Engine + Sized {
     /// Another engine for the same program, with the same registers and meters, and the same
     /// entries.
     fn fellow(&mut self, seed: u64) -> Self;
+
+    /// The engine, and behind it fellows: `workers` in all, at least one.
+    fn with_fellows(mut self, workers: usize) -> Vec<Self> {
+        let fellows: Vec<Self> = (1..workers as u64).map(|seed| self.fellow(seed)).collect();
+        let mut engines = vec![self];
+        engines.extend(fellows);
+        engines
+    }
 }

@@ -11,7 +11,7 @@ const SHOWN_EVENTS: usize = 40;
 const SHOWN_VIOLATIONS: usize = 3;
 
 /// Event counts of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverage {
     /// Messages that senders sent.
     pub sent: u64,
@@ -30,7 +30,26 @@ pub struct Coverage {
     /// Messages that came to a dead node.
     pub lost: u64,
     /// `multicast_events` of all switches together, by [`event`].
-    pub events: [u64; 32],
+    pub events: [u64; EVENTS],
+}
+
+/// Indices of `multicast_events` (`MULTICAST_EVENTS` of the library).
+const EVENTS: usize = 34;
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Self {
+            sent: 0,
+            completed: 0,
+            delivered: 0,
+            answered: 0,
+            deaths: 0,
+            appointed: 0,
+            joined: 0,
+            lost: 0,
+            events: [0; EVENTS],
+        }
+    }
 }
 
 /// Outcome of a run.

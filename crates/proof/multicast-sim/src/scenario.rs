@@ -10,6 +10,8 @@ pub struct Scenario {
     /// Its name on the command line; of one that was changed, that of the one it was made of.
     #[serde(skip)]
     pub name: &'static str,
+    /// Workers of each switch, 1 to 8, each of which takes some frames.
+    pub workers: u8,
     /// Groups, 1 to 4.
     pub groups: u8,
     /// Members of a group, 2 to 5.
@@ -112,6 +114,7 @@ impl Scenario {
     pub const fn quiet() -> Self {
         Self {
             name: "quiet",
+            workers: 1,
             groups: 3,
             members: 3,
             receivers: 2,
@@ -370,6 +373,7 @@ impl Scenario {
             cause,
         };
         let ranges = [
+            (scenario.workers, 1..=8, "workers"),
             (scenario.groups, 1..=4, "groups"),
             (scenario.members, 2..=5, "members"),
             (scenario.receivers, 1..=4, "receivers"),

@@ -31,6 +31,7 @@ mod schedule;
 mod settings;
 mod shrink;
 mod topology;
+mod worker;
 
 pub use chosen::{Chosen, NotNumbers, Numbers};
 pub use clock::{Clock, MAX_DRIFT_PPM};
@@ -45,3 +46,4 @@ pub use settings::{NONE, SettingError, changed, differences};
 pub use shrink::{Rerun, Shrinking, Step as ShrinkingStep};
 pub use stateplane_random::Random;
 pub use topology::{Link, NodePort, NodeSpec, Topology};
+pub use worker::worker_of;
