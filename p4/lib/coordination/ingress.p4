@@ -44,16 +44,20 @@ control HandleMessage(inout coordination_headers_t hdr, inout coordination_metad
                 send_to_client.apply(hdr, meta);
             }
         } else {
-            load_group.apply(hdr.message.group, meta);
             meta.extra_group = hdr.message.group;
-            if (hdr.message.type == TYPE_REQUEST) {
-                handle_request.apply(hdr, meta);
-            } else if (hdr.message.type >= TYPE_ENTRY && hdr.message.type <= TYPE_HANDED) {
-                handle_chain.apply(hdr, meta);
-            } else if (hdr.message.type == TYPE_CONFIGURE) {
-                handle_configure.apply(hdr, meta);
-            } else {
-                coordination_events.count(EVENT_UNKNOWN_TYPE);
+            // What was read of group, slots and lanes must still hold when they are written, also
+            // where several workers run the program (rule 7).
+            @atomic {
+                load_group.apply(hdr.message.group, meta);
+                if (hdr.message.type == TYPE_REQUEST) {
+                    handle_request.apply(hdr, meta);
+                } else if (hdr.message.type >= TYPE_ENTRY && hdr.message.type <= TYPE_HANDED) {
+                    handle_chain.apply(hdr, meta);
+                } else if (hdr.message.type == TYPE_CONFIGURE) {
+                    handle_configure.apply(hdr, meta);
+                } else {
+                    coordination_events.count(EVENT_UNKNOWN_TYPE);
+                }
             }
         }
     }
@@ -173,9 +177,15 @@ control CoordinationIngress(
         meta.now = standard_metadata.ingress_global_timestamp;
         coordination_identity.apply();
         if (meta.extra != 0) {
-            send_extra.apply(hdr, meta, standard_metadata);
+            // As in HandleMessage.
+            @atomic {
+                send_extra.apply(hdr, meta, standard_metadata);
+            }
         } else if (hdr.tick.isValid()) {
-            handle_tick.apply(hdr, meta);
+            // As in HandleMessage.
+            @atomic {
+                handle_tick.apply(hdr, meta);
+            }
         } else if (standard_metadata.checksum_error == 1
             || standard_metadata.parser_error != error.NoError
             || !hdr.ipv4.isValid()

@@ -10,6 +10,8 @@ pub struct Scenario {
     /// Its name on the command line; of one that was changed, that of the one it was made of.
     #[serde(skip)]
     pub name: &'static str,
+    /// Workers of each switch, 1 to 8, each of which takes some frames.
+    pub workers: u8,
     /// Clients, at least 1.
     pub clients: u8,
     /// Virtual groups, at least 1.
@@ -117,6 +119,7 @@ impl Scenario {
     pub const fn quiet() -> Self {
         Self {
             name: "quiet",
+            workers: 1,
             clients: 4,
             groups: 2,
             watchers: 1,
@@ -478,6 +481,7 @@ impl Scenario {
     pub fn with_settings(&self, settings: &[String]) -> Result<Self, SettingError> {
         let scenario: Self = changed(self, settings)?;
         let ranges = [
+            (scenario.workers, 1..=8, "workers"),
             (scenario.clients, 1..=16, "clients"),
             (scenario.groups, 1..=16, "groups"),
             (scenario.replicas, 1..=3, "replicas"),
