@@ -154,7 +154,9 @@ control CounterIngress(
         if (!meta.sync.taken) {
             if (hdr.ipv4.isValid() && standard_metadata.checksum_error == 0) {
                 // Packets that the router drops count too.
-                count.apply(hdr.ipv4);
+                @atomic {
+                    count.apply(hdr.ipv4);
+                }
                 router.apply(hdr.ethernet, hdr.ipv4, standard_metadata);
             } else {
                 mark_to_drop(standard_metadata);

@@ -7,7 +7,9 @@
 //   control SyncAccess(in bit<16> group, in bit<32> index, in bool write, inout bit<64> value)
 //
 // and applies, in ingress, SyncBefore before it reads or writes a location, and SyncAfter, with
-// the new value, behind the write. An index beyond the group changes nothing.
+// the new value, behind the write. An index beyond the group changes nothing. All accesses of a packet
+// are in one block that is @atomic: a cut comes between two packets, also where several workers run
+// the program.
 
 #ifndef STATEPLANE_SYNC_CHANGE_P4
 #define STATEPLANE_SYNC_CHANGE_P4

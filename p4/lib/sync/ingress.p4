@@ -89,10 +89,16 @@ control SyncIngress(
             if (standard_metadata.checksum_error == 1
                 || standard_metadata.parser_error != error.NoError) {
                 sync_events.count(SYNC_EVENT_BAD_FRAME);
-            } else if (hdr.tick.isValid()) {
-                take_tick.apply(hdr, meta);
-            } else if (hdr.message.isValid()) {
-                take_message.apply(hdr, meta);
+            } else {
+                // Ring, sums and values of a message belong to one moment, also where several workers
+                // run the program.
+                @atomic {
+                    if (hdr.tick.isValid()) {
+                        take_tick.apply(hdr, meta);
+                    } else if (hdr.message.isValid()) {
+                        take_message.apply(hdr, meta);
+                    }
+                }
             }
             if (meta.sends) {
                 standard_metadata.egress_spec = SYNC_CONTROL_PORT;

@@ -11,6 +11,8 @@ pub struct Scenario {
     /// Its name on the command line; of one that was changed, that of the one it was made of.
     #[serde(skip)]
     pub name: &'static str,
+    /// Workers of each switch, 1 to 8, each of which takes some frames.
+    pub workers: u8,
     /// Program of the switch.
     pub program: Program,
     /// Locations of a group, a power of two, at least 8.
@@ -78,6 +80,7 @@ impl Scenario {
     pub const fn quiet() -> Self {
         Self {
             name: "quiet",
+            workers: 1,
             program: Program::PacketCounter,
             locations: 32,
             window: 16,
@@ -336,6 +339,7 @@ impl Scenario {
             () if scenario.window == 0 || scenario.window > scenario.locations => {
                 "window is 1 to locations"
             }
+            () if !(1..=8).contains(&scenario.workers) => "workers is from 1 to 8",
             () if scenario.turn_us == 0 || scenario.window_us == 0 || scenario.byte_time == 0 => {
                 "turn_us, window_us and byte_time are at least 1"
             }

@@ -8,6 +8,7 @@ use crate::world::World;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
+use stateplane_runtime::Fellow as _;
 use stateplane_sync::SettingsError;
 use stateplane_sync_setup::SetupError;
 use stateplane_world::EngineKind;
@@ -75,6 +76,9 @@ impl Simulator {
         let program = program.map_err(SimError::Compile)?;
         let program = match options.engine {
             EngineKind::Interp => Loaded::Interp(Box::new(program)),
+            EngineKind::Native if scenario.workers > 1 => {
+                Loaded::Native(Compiled::guarded(program)?)
+            }
             EngineKind::Native => Loaded::Native(Compiled::verified(program)?),
         };
         Ok(Self { options, program })
@@ -95,18 +99,28 @@ impl Simulator {
         let scenario = &self.options.scenario;
         let make = |incarnation: u32| -> Result<Box<dyn Device>, SimError> {
             let seed = u64::from(incarnation);
+            let workers = usize::from(scenario.workers);
             Ok(match &self.program {
                 Loaded::Interp(program) => {
                     let options = stateplane_interp::Options { seed };
-                    let engine = Interp::new((**program).clone(), options)?;
-                    Box::new(P4Switch::new(engine, scenario, incarnation)?)
+                    let load = if workers > 1 {
+                        Interp::guarded
+                    } else {
+                        Interp::new
+                    };
+                    let engine = load((**program).clone(), options)?;
+                    let engines = engine.with_fellows(workers);
+                    let engines = engines.map_err(stateplane_interp::LoadError::from)?;
+                    Box::new(P4Switch::new(engines, scenario, incarnation)?)
                 }
                 Loaded::Native(compiled) => {
                     let engine = compiled.engine(stateplane_native::Options {
                         seed,
                         ..stateplane_native::Options::default()
                     })?;
-                    Box::new(P4Switch::new(engine, scenario, incarnation)?)
+                    let engines = engine.with_fellows(workers);
+                    let engines = engines.map_err(stateplane_native::LoadError::from)?;
+                    Box::new(P4Switch::new(engines, scenario, incarnation)?)
                 }
             })
         };

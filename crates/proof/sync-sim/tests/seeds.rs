@@ -118,6 +118,16 @@ fn staged_writes_to_an_instrumented_program() {
     assert!(coverage.staged > 12 * 4);
 }
 
+/// Switches whose workers share the registers. Frames go to them by chance, so that also what comes
+/// of one frame, as a copy that is held, is met by frames of other workers.
+#[test]
+fn every_scenario_with_switches_of_several_workers() {
+    for scenario in Scenario::ALL {
+        let workers = ["workers=3".to_owned()];
+        run(scenario.with_settings(&workers).expect("settings"), 1);
+    }
+}
+
 #[test]
 fn equal_seeds_give_equal_traces_on_both_engines() {
     for scenario in [Scenario::mixed(), Scenario::kinds_mixed()] {

@@ -83,13 +83,18 @@ impl Emit<'_> {
     apply {{
         sync.apply(hdr.sync, meta.sync, standard_metadata);
         if (!meta.sync.taken) {{
-            own.apply(hdr.own, meta.own, standard_metadata);
+            // A write and its place in the ring are one step, and a cut comes between two packets.
+            @atomic {{
+                own.apply(hdr.own, meta.own, standard_metadata);
+            }}
         }}
     }}
 }}\n\ncontrol {egress}(\n{params}) {{\n    {} own;\n
     apply {{
         if (!hdr.sync.ethernet.isValid()) {{
-            own.apply(hdr.own, meta.own, standard_metadata);
+            @atomic {{
+                own.apply(hdr.own, meta.own, standard_metadata);
+            }}
         }}
     }}
 }}\n\n",

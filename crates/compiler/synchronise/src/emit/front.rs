@@ -320,27 +320,29 @@ impl Emit<'_> {
             };
         }
         let (ty, name) = (register.ty(), &called.register);
-        if !writes {
-            let _ = write!(
-                out,
-                "\n// `{name}.read`, in view of the control plane.\n\
-                 {vouched}void {function}(out {ty} result, in bit<32> index) {{\n{body}    \
-                 {name}.read(result, index);\n}}\n",
-            );
-            return;
-        }
-        let _ = writeln!(body, "    {name}.write(index, value);");
-        for word in 0..words {
-            let at = location(word);
-            let _ = writeln!(
-                body,
-                "    {changed}({number}, {at}, {held}({at}), {shape});"
-            );
+        let (method, params) = if writes {
+            let _ = writeln!(body, "    {name}.write(index, value);");
+            for word in 0..words {
+                let at = location(word);
+                let _ = writeln!(
+                    body,
+                    "    {changed}({number}, {at}, {held}({at}), {shape});"
+                );
+            }
+            ("write", format!("in bit<32> index, in {ty} value"))
+        } else {
+            let _ = writeln!(body, "    {name}.read(result, index);");
+            ("read", format!("out {ty} result, in bit<32> index"))
+        };
+        if !conditional {
+            // A parser is in no block as ingress and egress are.
+            let inner = body.replace("    ", "        ");
+            body = format!("    @atomic {{\n{inner}    }}\n");
         }
         let _ = write!(
             out,
-            "\n// `{name}.write`, in view of the control plane.\n\
-             {vouched}void {function}(in bit<32> index, in {ty} value) {{\n{body}}}\n",
+            "\n// `{name}.{method}`, in view of the control plane.\n\
+             {vouched}void {function}({params}) {{\n{body}}}\n",
         );
     }
 }

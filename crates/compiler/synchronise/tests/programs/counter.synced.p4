@@ -268,7 +268,10 @@ control SyncedIngress(
     apply {
         sync.apply(hdr.sync, meta.sync, standard_metadata);
         if (!meta.sync.taken) {
-            own.apply(hdr.own, meta.own, standard_metadata);
+            // A write and its place in the ring are one step, and a cut comes between two packets.
+            @atomic {
+                own.apply(hdr.own, meta.own, standard_metadata);
+            }
         }
     }
 }
@@ -282,7 +285,9 @@ control SyncedEgress(
 
     apply {
         if (!hdr.sync.ethernet.isValid()) {
-            own.apply(hdr.own, meta.own, standard_metadata);
+            @atomic {
+                own.apply(hdr.own, meta.own, standard_metadata);
+            }
         }
     }
 }

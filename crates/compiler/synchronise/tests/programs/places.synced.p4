@@ -233,28 +233,36 @@ control SyncAccess(
 
 // `parsed.read`, in view of the control plane.
 void parsed_read_in_action(out bit<16> result, in bit<32> index) {
-    sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
-    parsed.read(result, index);
+    @atomic {
+        sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+        parsed.read(result, index);
+    }
 }
 
 // `parsed.write`, in view of the control plane.
 void parsed_write_in_action(in bit<32> index, in bit<16> value) {
-    sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
-    parsed.write(index, value);
-    sync_changed(0, index, sync_held_0(index), SYNC_SHAPE_0);
+    @atomic {
+        sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
+        parsed.write(index, value);
+        sync_changed(0, index, sync_held_0(index), SYNC_SHAPE_0);
+    }
 }
 
 // `by_function.read`, in view of the control plane.
 void by_function_read_in_action(out bit<32> result, in bit<32> index) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
-    by_function.read(result, index);
+    @atomic {
+        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+        by_function.read(result, index);
+    }
 }
 
 // `by_function.write`, in view of the control plane.
 void by_function_write_in_action(in bit<32> index, in bit<32> value) {
-    sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
-    by_function.write(index, value);
-    sync_changed(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    @atomic {
+        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
+        by_function.write(index, value);
+        sync_changed(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    }
 }
 
 // `Tally_total.read`, in view of the control plane.
@@ -276,15 +284,19 @@ void Tally_total_write(in bit<32> index, in bit<8> value) {
 
 // `PlacesIngress_total.read`, in view of the control plane.
 void PlacesIngress_total_read_in_action(out bit<32> result, in bit<32> index) {
-    sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
-    PlacesIngress_total.read(result, index);
+    @atomic {
+        sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+        PlacesIngress_total.read(result, index);
+    }
 }
 
 // `PlacesIngress_total.write`, in view of the control plane.
 void PlacesIngress_total_write_in_action(in bit<32> index, in bit<32> value) {
-    sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
-    PlacesIngress_total.write(index, value);
-    sync_changed(3, index, sync_held_3(index), SYNC_SHAPE_3);
+    @atomic {
+        sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+        PlacesIngress_total.write(index, value);
+        sync_changed(3, index, sync_held_3(index), SYNC_SHAPE_3);
+    }
 }
 
 // `PlacesIngress_refused.read`, in view of the control plane.
@@ -524,7 +536,10 @@ control SyncedIngress(
     apply {
         sync.apply(hdr.sync, meta.sync, standard_metadata);
         if (!meta.sync.taken) {
-            own.apply(hdr.own, meta.own, standard_metadata);
+            // A write and its place in the ring are one step, and a cut comes between two packets.
+            @atomic {
+                own.apply(hdr.own, meta.own, standard_metadata);
+            }
         }
     }
 }
@@ -538,7 +553,9 @@ control SyncedEgress(
 
     apply {
         if (!hdr.sync.ethernet.isValid()) {
-            own.apply(hdr.own, meta.own, standard_metadata);
+            @atomic {
+                own.apply(hdr.own, meta.own, standard_metadata);
+            }
         }
     }
 }
