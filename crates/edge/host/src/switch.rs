@@ -36,7 +36,7 @@ pub use report::{
     ControlReport, CounterReport, EventReport, PacketReport, PortReport, ProgramReport, SealReport,
     SwitchReport, TableReport, WorkerReport,
 };
-pub use run::{Beside, RunOptions, check_workers, run_controlled, run_switch, run_workers};
+pub use run::{Beside, RunOptions, run_controlled, run_switch, run_workers};
 pub use sealing::Sealing;
 pub use server::{Notify, Status, SwitchServer};
 pub use workers::flow_hash;

@@ -194,7 +194,7 @@ fn use_record(lane: u16, worker: &mut Worker, clock: &AtomicU64) -> Seen {
 /// Complaints about what clients saw whose requests go through workers that run a program at once.
 fn raced(compiled: &Compiled) -> Vec<String> {
     let first = compiled.engine(Default::default()).expect("it loads");
-    let engines = first.with_fellows(WORKERS).expect("fellows");
+    let engines = first.with_fellows(WORKERS);
     let engines = engines.into_iter().enumerate();
     let mut workers: Vec<Worker> = engines
         .map(|(at, engine)| Worker::new(at, engine))

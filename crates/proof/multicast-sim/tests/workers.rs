@@ -182,7 +182,7 @@ type Id = (u16, u8, u64);
 /// Complaints about what workers that run a program at once made of messages to one group.
 fn raced(compiled: &Compiled) -> Vec<String> {
     let first = compiled.engine(Default::default()).expect("it loads");
-    let engines = first.with_fellows(WORKERS.into()).expect("fellows");
+    let engines = first.with_fellows(WORKERS.into());
     let mut workers: Vec<Worker> = engines.into_iter().map(Worker::new).collect();
     let controller = SocketAddrV4::new(*host(9).ip(), 7000);
     workers[0].take(controller, &message(MessageType::Prepare));

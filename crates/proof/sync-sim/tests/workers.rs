@@ -157,7 +157,7 @@ impl Controlled {
 /// the engines talk to once all is over, and how much was added.
 fn counted(compiled: &Compiled, plan: &Plan, added: Option<usize>) -> (Controlled, u64) {
     let first = compiled.engine(Default::default()).expect("it loads");
-    let mut engines = first.with_fellows(1 + COUNTING).expect("fellows");
+    let mut engines = first.with_fellows(1 + COUNTING);
     let mut control = Controlled::new(engines.swap_remove(0), plan);
     let counting: Vec<_> = engines
         .into_iter()

@@ -16,7 +16,7 @@ use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status,
-    SwitchFile, SwitchReport, SwitchServerError, check_workers, follow_chains, follow_multicast,
+    SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast,
     remote, run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
@@ -226,10 +226,6 @@ where
     let multicast = file.multicast.as_ref();
     let sealed = arguments.keys.is_some();
     if let Some(following) = multicast.and_then(|file| file.get_ref().following(sealed)) {
-        if arguments.workers > 1 {
-            let error = FollowError::Workers;
-            return Err(CommandError::coded(Failure::Input, error.code(), error));
-        }
         std::thread::spawn(move || {
             let told = |error: &FollowError| tracing::error!(code = error.code(), "{error}");
             if let Err(error) = follow_multicast(&following, &ordered, &mut { told }) {
@@ -318,12 +314,6 @@ fn refused(error: SwitchServerError) -> CommandError {
 fn drawn<E: Engine>(mut engine: E) -> Result<E, String> {
     draw_registers(engine.state_mut())
         .map_err(|error| SwitchServerError::Random(error).to_string())?;
-    Ok(engine)
-}
-
-/// An engine that several workers may run.
-fn shared<E: Engine>(engine: E) -> Result<E, String> {
-    check_workers(engine.state()).map_err(|error| error.to_string())?;
     Ok(engine)
 }
 
@@ -439,7 +429,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
                     check_use(&program).map_err(|it| it.to_string())?;
                     let compiled = Compiled::guarded(program).map_err(|it| it.to_string())?;
                     let engine = compiled.engine(Default::default());
-                    shared(drawn(engine.map_err(|it| it.to_string())?)?)
+                    drawn(engine.map_err(|it| it.to_string())?)
                 },
             };
             let loaded = Loaded {
@@ -465,7 +455,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
                 _ => |program| {
                     check_use(&program).map_err(|it| it.to_string())?;
                     let engine = Interp::guarded(program, Default::default());
-                    shared(drawn(engine.map_err(|it| it.to_string())?)?)
+                    drawn(engine.map_err(|it| it.to_string())?)
                 },
             };
             let loaded = Loaded {

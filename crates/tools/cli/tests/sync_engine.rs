@@ -393,6 +393,21 @@ fn skipped() -> bool {
 }
 
 #[test]
+fn the_view_follows_a_switch_with_several_workers() {
+    if skipped() {
+        return;
+    }
+    let network = Network::new("vw");
+    let _switch = network.switch_with(&["--workers", "2"]);
+    let _engine = network.engine();
+    network.send(20);
+    network.settles_at(20);
+    network.lose(30);
+    network.send(20);
+    network.settles_at(40);
+}
+
+#[test]
 fn the_view_follows_the_registers_under_loss_and_over_restarts() {
     if skipped() {
         return;

@@ -38,11 +38,6 @@ pub enum SwitchServerError {
         /// Bytes of the longest payload that fits.
         room: usize,
     },
-    /// A program with the library of a system whose packets must come one after another.
-    #[error(
-        "a program with the {0} library runs on one worker: it reads and writes its state in several steps for each packet; leave out --workers"
-    )]
-    OneWorker(&'static str),
     /// The program is replicated, and the configuration lacks what that needs.
     #[error(transparent)]
     Incomplete(#[from] Incomplete),
@@ -99,7 +94,6 @@ impl SwitchServerError {
             SwitchServerError::NoSignOfLife { .. } => "H215",
             SwitchServerError::Control(_) => "H216",
             SwitchServerError::SealedPort(_) => "H217",
-            SwitchServerError::OneWorker(_) => "H218",
             SwitchServerError::LongPayloads { .. } => "H251",
             SwitchServerError::Incomplete(error) => error.code(),
             SwitchServerError::Unfit { .. } => "H219",

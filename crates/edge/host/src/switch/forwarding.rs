@@ -56,6 +56,18 @@ impl<E: Engine> Forwarding<E> {
         }
     }
 
+    /// Lets `work` look at the switch, or at the first worker's between two of its bursts. `None` if that
+    /// worker has ended.
+    pub(super) fn on_first<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Switch<E>) -> T + Send + 'static,
+    ) -> Option<T> {
+        match self {
+            Forwarding::Alone(switch) => Some(work(switch)),
+            Forwarding::Workers(workers) => workers.on_first(work),
+        }
+    }
+
     /// The workers, if there are any.
     pub(super) fn workers(&self) -> Option<&Workers<E>> {
         match self {

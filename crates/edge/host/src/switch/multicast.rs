@@ -54,11 +54,6 @@ pub enum FollowError {
         "multicast: the tables of the router lead nowhere for {0}: add a route and the neighbour"
     )]
     NoRoute(Ipv4Addr),
-    /// Workers run the program, each with its own copy of the tables.
-    #[error(
-        "multicast: a switch with several workers does not follow a controller: use --workers 1"
-    )]
-    Workers,
 }
 
 impl FollowError {
@@ -69,7 +64,6 @@ impl FollowError {
             FollowError::State(error) => error.code(),
             FollowError::Rows(error) => error.code(),
             FollowError::NoRoute(_) => "H249",
-            FollowError::Workers => "H218",
         }
     }
 }
@@ -106,13 +100,13 @@ pub fn follow_multicast<E: Engine + 'static>(
             let ended = follower
                 .as_ref()
                 .map_or(Vec::new(), |it| it.ended().to_vec());
+            // Workers share the registers: what the first one sees, all see.
             let looked = remote.call(move |server| {
-                let switch = server.alone().ok_or(FollowError::Workers)?;
-                Ok(look(switch.engine().state(), &ended)?)
+                server.on_first(move |switch| look(switch.engine().state(), &ended))
             });
-            match looked {
+            match looked.flatten() {
                 None => return Ok(()),
-                Some(Err(error)) => tell(&error),
+                Some(Err(error)) => tell(&error.into()),
                 Some(Ok(seen)) => {
                     let same = follower.as_ref().map(Follower::incarnation);
                     if same != Some(seen.incarnation) {
@@ -146,14 +140,12 @@ pub fn follow_multicast<E: Engine + 'static>(
         next = 0;
         view.take(news);
         let rows = view.rows(follower.incarnation());
-        let applied = remote.call(move |server| {
-            let switch = server.alone().ok_or(FollowError::Workers)?;
-            Ok(rows.apply(switch)?)
-        });
-        match applied {
+        // It is told as in effect once all workers have it.
+        let applied = remote.call(move |server| server.change(|switch| rows.apply(switch)));
+        match applied.flatten() {
             None => return Ok(()),
             Some(Err(error)) => {
-                tell(&error);
+                tell(&error.into());
                 follower.doubt();
                 next = boot_time_us() + following.beat_us.max(LEAST_BEAT_US);
             }

@@ -9,19 +9,11 @@ use super::{Attachment, RemoteCalls, Sealing, SwitchFile, SwitchReport, SwitchSe
 
 use crate::ports::PortSpec;
 use crate::random::{draw_registers, random_bits};
-use stateplane_runtime::{Engine, Fellow, TargetState};
+use stateplane_runtime::{Engine, Fellow};
 use stateplane_setup::{Flows, check_complete};
 use stateplane_switch::{Port, Switch, SwitchConfig};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// Tables by which programs are known whose ingress no other packet may come between, and their
-/// libraries. That of a replicated program is one block that no other worker enters.
-const ON_ONE_WORKER: [(&str, &str); 3] = [
-    ("coordination_identity", "coordination"),
-    ("multicast_identity", "multicast"),
-    ("sync_identity", "sync"),
-];
 
 /// Observers of [`run_switch`] and the flag that stops it.
 pub struct RunOptions<'a> {
@@ -157,28 +149,13 @@ fn configured<E: Engine>(
     }
 }
 
-/// Checks that several workers may run the program that has `state`.
-///
-/// # Errors
-///
-/// [`SwitchServerError::OneWorker`].
-pub fn check_workers(state: &TargetState) -> Result<(), SwitchServerError> {
-    let names = || state.tables().iter().map(|it| it.name().rsplit('.').next());
-    let has = |table: &str| names().any(|name| name == Some(table));
-    match ON_ONE_WORKER.iter().find(|(table, _)| has(table)) {
-        Some((_, library)) => Err(SwitchServerError::OneWorker(library)),
-        None => Ok(()),
-    }
-}
-
 /// Like [`run_controlled`], on `workers` threads, each with a fellow of `engine` and queues of the
 /// ports. Frames fall to them by their flows; the packet generators are the first one's. Engines of
 /// other programs that replace `engine` have to be guarded as well.
 ///
 /// # Errors
 ///
-/// As [`run_controlled`]; [`SwitchServerError::OneWorker`] if the program may have one alone,
-/// [`SwitchServerError::Control`] if there are no threads left.
+/// As [`run_controlled`]; [`SwitchServerError::Control`] if there are no threads left.
 pub fn run_workers<E: Fellow + Send + 'static>(
     engine: E,
     workers: usize,
@@ -191,7 +168,6 @@ where
     E::InFlight: Send,
 {
     let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
-    check_workers(engine.state())?;
     let Beside {
         control: attachment,
         remote,

@@ -162,18 +162,22 @@ impl<E: Engine> SwitchServer<E> {
         self.set_entry(entry)
     }
 
-    /// The switch, unless workers run the program.
-    pub(super) fn alone(&mut self) -> Option<&mut Switch<E>> {
-        self.switch.alone()
+    /// Lets `work` look at the switch, or at the first worker's between two of its bursts. `None` if that
+    /// worker has ended.
+    pub(super) fn on_first<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Switch<E>) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.switch.on_first(work)
     }
 
-    /// Keys of the ports, if messages are sealed and no workers use them.
-    pub(super) fn sealing(&mut self) -> Option<&mut Sealing> {
-        self.sealing.as_mut()
+    /// Lets `work` change the switch, or that of all workers at one point. `None` if a worker has ended.
+    pub(super) fn change<T>(&mut self, work: impl FnOnce(&mut Switch<E>) -> T) -> Option<T> {
+        self.switch.change(|switch, _| work(switch))
     }
 
     /// Lets `work` use the keys of the ports, if messages are sealed.
-    fn with_sealing<T>(&mut self, work: impl FnOnce(&mut Sealing) -> T) -> Option<T> {
+    pub(super) fn with_sealing<T>(&mut self, work: impl FnOnce(&mut Sealing) -> T) -> Option<T> {
         match (&mut self.sealing, &self.shared_sealing) {
             (Some(sealing), _) => Some(work(sealing)),
             (None, Some(shared)) => Some(work(&mut shared.lock())),

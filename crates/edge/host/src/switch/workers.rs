@@ -407,6 +407,16 @@ impl<E: Engine> Workers<E> {
         self.take();
     }
 
+    /// Lets `work` have the first worker's switch between two bursts, and waits for the result. `None` if
+    /// the worker has ended.
+    pub(super) fn on_first<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Switch<E>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let answer = self.call(0, move |worker| work(&mut worker.switch));
+        self.result(&answer)
+    }
+
     /// Sum of all workers' counters.
     pub(super) fn counted(&mut self) -> Counted {
         let each = self.on_all(|worker| (Counted::of(&worker.switch), worker.counts()));

@@ -1,5 +1,6 @@
 //! The socket between a switch's process and its controllers.
 
+use super::super::Sealing;
 use super::Remote;
 use crate::clock::boot_time_us;
 use crate::datagram::receive;
@@ -64,11 +65,11 @@ impl Line {
         }
         let (socket, controllers) = (Arc::clone(&self.socket), controllers.to_vec());
         let sent = remote.call(move |server| {
-            if let Some(sealing) = server.sealing() {
+            server.with_sealing(|sealing| {
                 for controller in controllers {
                     let _ = sealing.send_datagram(&socket, controller, &message);
                 }
-            }
+            });
         });
         sent.ok_or(Gone)
     }
@@ -93,8 +94,10 @@ impl Line {
         }
         let (socket, bytes) = (Arc::clone(&self.socket), self.buffer[..length].to_vec());
         let opened = remote.call(move |server| {
-            let sealing = server.sealing()?;
-            sealing.open_datagram(boot_time_us(), &socket, from, &bytes)
+            let open = |sealing: &mut Sealing| {
+                sealing.open_datagram(boot_time_us(), &socket, from, &bytes)
+            };
+            server.with_sealing(open).flatten()
         });
         Ok(match opened {
             None => Err(Gone),

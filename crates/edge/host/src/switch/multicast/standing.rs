@@ -14,6 +14,9 @@ pub(super) struct Seen {
     pub(super) held: Vec<u16>,
 }
 
+/// Times that a group is looked at until its base stays meanwhile.
+const READINGS: u32 = 4;
+
 /// An element of a register, 0 beyond its end.
 fn word(register: &Register, index: u64) -> u64 {
     register.word(index).map_or(0, |word| word as u64)
@@ -43,7 +46,7 @@ pub(super) fn look(state: &TargetState, ended: &[u16]) -> Result<Seen, StateErro
         if word(promised, group) == 0 {
             continue;
         }
-        let standing = standing(state, group, window)?;
+        let standing = at_one_base(state, group, window)?;
         let mut index = standing.base;
         while !ended.is_empty() && index != standing.end {
             index = index.wrapping_add(1);
@@ -66,6 +69,25 @@ fn behind(register: &Register, first: u64, map: u32, index: u32) -> u8 {
         is_newer(index, reached)
     });
     behind.fold(0, |map, number| map | (1 << number))
+}
+
+/// How far the switch is in a group. Its workers may go on meanwhile, and what is lacking is of the entry
+/// behind the base: where that moves again and again, nothing is lacking for long.
+fn at_one_base(state: &TargetState, group: u64, window: u64) -> Result<Standing, StateError> {
+    let base = state.register("multicast_base")?;
+    for _ in 0..READINGS {
+        let standing = standing(state, group, window)?;
+        if word(base, group) as u32 == standing.base {
+            return Ok(standing);
+        }
+    }
+    Ok(Standing {
+        lacks_members: 0,
+        lacks_receivers: 0,
+        lacks_decided: 0,
+        lacks_done: 0,
+        ..standing(state, group, window)?
+    })
 }
 
 fn standing(state: &TargetState, group: u64, window: u64) -> Result<Standing, StateError> {
