@@ -236,6 +236,7 @@ impl RunArguments {
             directory: self.options.logs.join(coordination::NAME),
             seconds: self.seconds,
             seed: self.options.seed,
+            switch_workers: self.options.switch_workers,
             serves_ms: self.serves_ms,
             load: self.load,
         }
@@ -248,6 +249,7 @@ impl RunArguments {
             directory: self.options.logs.join(multicast::NAME),
             seconds: self.seconds,
             seed: self.options.seed,
+            switch_workers: self.options.switch_workers,
             interval_us: self.load.interval_us,
             load: self.multicast,
         }

@@ -81,6 +81,8 @@ pub struct Options {
     pub seconds: u64,
     /// Seed of the operations and faults.
     pub seed: u64,
+    /// Threads of each switch.
+    pub switch_workers: u8,
     /// Time in ms within which each group serves once faults are over.
     pub serves_ms: u64,
     /// Load of the service.
@@ -158,7 +160,9 @@ impl Service {
             stateplane: program.clone(),
         };
         forget(&options.directory)?;
-        let lab = Lab::up(Topology::load(&options.topology)?, &setting)?;
+        let mut topology = Topology::load(&options.topology)?;
+        topology.set_switch_workers(options.switch_workers);
+        let lab = Lab::up(topology, &setting)?;
         let mut command = agent::command(&program, &["workers", "--controller", CONTROLLER]);
         for (name, value) in [
             ("workers", u64::from(options.load.workers)),

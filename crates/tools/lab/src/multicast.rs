@@ -102,6 +102,8 @@ pub struct Options {
     pub seconds: u64,
     /// Seed of the messages and faults.
     pub seed: u64,
+    /// Threads of each switch.
+    pub switch_workers: u8,
     /// Microseconds from a message of a lane to its next.
     pub interval_us: u64,
     /// Load of the groups.
@@ -184,7 +186,9 @@ impl Service {
             stateplane: program.clone(),
         };
         forget(&options.directory)?;
-        let lab = Lab::up(Topology::load(&options.topology)?, &setting)?;
+        let mut topology = Topology::load(&options.topology)?;
+        topology.set_switch_workers(options.switch_workers);
+        let lab = Lab::up(topology, &setting)?;
         let mut service = Service {
             lab,
             options: options.clone(),

@@ -55,6 +55,9 @@ pub struct Options {
     /// Directory for the logs of every process and the histories, a folder each.
     #[arg(long, default_value = "target/lab")]
     pub logs: PathBuf,
+    /// Threads of each switch (`stateplane run --workers`), 1 to 64.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub switch_workers: u8,
     /// Print the reports as one JSON array.
     #[arg(long)]
     pub json: bool,

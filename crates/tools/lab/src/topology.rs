@@ -223,6 +223,17 @@ impl Topology {
         Ok(topology)
     }
 
+    /// Lets each switch have so many threads.
+    pub(crate) fn set_switch_workers(&mut self, workers: u8) {
+        let runs = |process: &&mut Process| process.command.get(1).is_some_and(|it| it == "run");
+        // A switch that is driven by P4Runtime takes no word of workers.
+        let switches = self.processes.iter_mut().filter(runs);
+        for process in switches.filter(|_| workers > 1) {
+            let words = ["--workers".to_owned(), workers.to_string()];
+            process.command.extend(words);
+        }
+    }
+
     /// The node of this name.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| node.name == name)

@@ -78,6 +78,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
                 seed: 1,
                 topology: topology.path.clone(),
                 logs: place.logs.join(format!("fig14-{number}")),
+                switch_workers: 1,
                 json: false,
             };
             let found = scenario::run_in(topology, &options)?;

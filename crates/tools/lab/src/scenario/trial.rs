@@ -54,7 +54,9 @@ pub(super) fn run(
         stateplane: program,
         keys: false,
     };
-    let mut lab = Lab::up(topology.clone(), &setting)?;
+    let mut with_workers = topology.clone();
+    with_workers.set_switch_workers(options.switch_workers);
+    let mut lab = Lab::up(with_workers, &setting)?;
     let command = |words: &[&str]| agent::command(&setting.stateplane, words);
     let mut talk = None;
     if let Some(sessions) = &scenario.sessions {
