@@ -141,9 +141,7 @@ fn elements(engine: &impl Engine, name: &str) -> Vec<u64> {
 
 /// Lets workers share the packets, and compares what they leave with a run in an order.
 fn compare<E: Fellow + Send>(mut first: E, workers: u64, program: &Program) {
-    let mut engines: Vec<E> = (1..workers)
-        .map(|seed| first.fellow(seed))
-        .collect();
+    let mut engines: Vec<E> = (1..workers).map(|seed| first.fellow(seed)).collect();
     engines.insert(0, first);
     let begin = Barrier::new(engines.len());
     std::thread::scope(|scope| {

@@ -133,7 +133,6 @@ impl Simulator {
                 };
                 let engine = load((**program).clone(), options)?;
                 let engines = engine.with_fellows(workers);
-                let engines = engines.map_err(stateplane_interp::LoadError::from)?;
                 Box::new(P4Switch::new(engines, places, place, incarnation)?)
             }
             Loaded::Native(compiled) => {
@@ -142,7 +141,6 @@ impl Simulator {
                     ..stateplane_native::Options::default()
                 })?;
                 let engines = engine.with_fellows(workers);
-                let engines = engines.map_err(stateplane_native::LoadError::from)?;
                 Box::new(P4Switch::new(engines, places, place, incarnation)?)
             }
         })

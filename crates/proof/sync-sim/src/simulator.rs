@@ -110,7 +110,6 @@ impl Simulator {
                     };
                     let engine = load((**program).clone(), options)?;
                     let engines = engine.with_fellows(workers);
-                    let engines = engines.map_err(stateplane_interp::LoadError::from)?;
                     Box::new(P4Switch::new(engines, scenario, incarnation)?)
                 }
                 Loaded::Native(compiled) => {
@@ -119,7 +118,6 @@ impl Simulator {
                         ..stateplane_native::Options::default()
                     })?;
                     let engines = engine.with_fellows(workers);
-                    let engines = engines.map_err(stateplane_native::LoadError::from)?;
                     Box::new(P4Switch::new(engines, scenario, incarnation)?)
                 }
             })

@@ -104,9 +104,8 @@ impl Job {
 
     fn switches(&self, workers: usize) -> Vec<Switch<Native>> {
         let options = Options::default();
-        let mut first = self.compiled.engine(options).expect("the program loads");
-        let fellows: Vec<Native> = (1..workers as u64).map(|seed| first.fellow(seed)).collect();
-        let engines = std::iter::once(first).chain(fellows);
+        let first = self.compiled.engine(options).expect("the program loads");
+        let engines = first.with_fellows(workers).into_iter();
         let switches = engines.map(|engine| {
             let config = SwitchConfig {
                 ports: vec![0, 1],

@@ -42,9 +42,7 @@ fn switches(name: &str) -> Vec<Bench<Native>> {
     let program = compile(&format!("apps/{name}/{}.p4", name.replace('-', "_")));
     let compiled = Compiled::guarded(program).expect("the program loads");
     let mut first = compiled.engine(Options::default()).expect("an engine");
-    let fellows: Vec<Native> = (1..WORKERS)
-        .map(|seed| first.fellow(seed))
-        .collect();
+    let fellows: Vec<Native> = (1..WORKERS).map(|seed| first.fellow(seed)).collect();
     let engines = std::iter::once(first).chain(fellows);
     engines.map(|engine| Bench::new(engine, &config)).collect()
 }

@@ -16,8 +16,8 @@ use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status,
-    SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast,
-    remote, run_controlled, run_workers,
+    SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote,
+    run_controlled, run_workers,
 };
 use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};

@@ -79,10 +79,10 @@ impl<'p> Search<'p> {
     fn stmt(&mut self, stmt: &'p Stmt, inside: bool) {
         match stmt {
             Stmt::Op(op) if inside => match op {
-                Op::RegisterRead { register, .. } | Op::RegisterWrite { register, .. } => {
-                    if self.arrays.change(register.index()) {
-                        self.atomic.add(register.index());
-                    }
+                Op::RegisterRead { register, .. } | Op::RegisterWrite { register, .. }
+                    if self.arrays.change(register.index()) =>
+                {
+                    self.atomic.add(register.index());
                 }
                 Op::MeterExecute { meter, .. } => {
                     self.atomic

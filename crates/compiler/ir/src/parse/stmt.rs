@@ -338,12 +338,7 @@ impl Parser<'_> {
                     value: self.expr()?,
                 }
             }
-            "uses" => {
-                let units = self.string()?;
-                self.sign("[")?;
-                let numbers = self.exprs("]")?;
-                Op::Uses { units, numbers }
-            }
+            "uses" => self.uses()?,
             "counter_count" => Op::CounterCount {
                 counter: self.counter()?,
                 index: self.index()?,
@@ -420,6 +415,13 @@ impl Parser<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    fn uses(&mut self) -> Result<Op> {
+        let units = self.string()?;
+        self.sign("[")?;
+        let numbers = self.exprs("]")?;
+        Ok(Op::Uses { units, numbers })
     }
 
     fn hash(&mut self) -> Result<Op> {

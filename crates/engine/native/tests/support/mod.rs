@@ -45,9 +45,7 @@ pub fn program(count: &str) -> Program {
 
 /// Lets all workers pass their packets at once, each with ports of its own; gives the engines.
 pub fn hammer<E: Fellow + Send>(mut first: E) -> Vec<E> {
-    let mut engines: Vec<E> = (1..WORKERS)
-        .map(|seed| first.fellow(seed))
-        .collect();
+    let mut engines: Vec<E> = (1..WORKERS).map(|seed| first.fellow(seed)).collect();
     engines.insert(0, first);
     let begin = Barrier::new(engines.len());
     std::thread::scope(|scope| {

@@ -126,11 +126,8 @@ impl Application {
 
     /// Workers whose flows have leases.
     fn lanes(&self, workers: usize, flows: u64) -> Vec<Lane> {
-        let mut first = self.compiled.engine(Options::default()).expect("an engine");
-        let fellows: Vec<Native> = (1..workers as u64)
-            .map(|seed| first.fellow(seed))
-            .collect();
-        let engines = std::iter::once(first).chain(fellows);
+        let first = self.compiled.engine(Options::default()).expect("an engine");
+        let engines = first.with_fellows(workers).into_iter();
         let mut lanes: Vec<Lane> = engines
             .map(|engine| Lane {
                 switch: Bench::new(engine, &self.config),
