@@ -133,7 +133,7 @@ fn pass(engine: &mut impl Engine, id: u64) {
 fn elements(engine: &impl Engine, name: &str) -> Vec<u64> {
     let register = engine.state().register(name).expect("the register exists");
     let number = |at| match register.read(at) {
-        Some(Value::Bits(bits)) => u64::try_from(bits).ok(),
+        Ok(Value::Bits(bits)) => u64::try_from(bits).ok(),
         _ => None,
     };
     (0..).map_while(number).collect()

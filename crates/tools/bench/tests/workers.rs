@@ -70,6 +70,24 @@ fn at_once(
     });
 }
 
+/// Has the store answer all requests, each answer to some worker.
+fn answer(switches: &mut [Bench<Native>], sent: &mut [Sent], chain: &mut Chain) {
+    for round in 0.. {
+        let requests = sent.iter_mut().flat_map(|it| it.requests.drain(..));
+        let requests: Vec<Vec<u8>> = requests.collect();
+        if requests.is_empty() {
+            return;
+        }
+        let answers = replies(chain, switches[0].now, &requests);
+        at_once(switches, sent, |worker, switch, put| {
+            let own = answers.iter().skip((worker + round) % WORKERS as usize);
+            for bytes in own.step_by(WORKERS as usize) {
+                switch.frame(STORE, bytes, &mut *put);
+            }
+        });
+    }
+}
+
 /// Takes packets of all flows through all workers; gives what leaves to hosts.
 fn run(name: &str) -> Vec<Vec<u8>> {
     let mut switches = switches(name);
@@ -91,30 +109,18 @@ fn run(name: &str) -> Vec<Vec<u8>> {
         })
         .collect();
     let mut sent: Vec<Sent> = (0..WORKERS).map(|_| Sent::default()).collect();
-    for round in 0..ROUNDS as usize {
+    for _ in 0..ROUNDS {
         // Time passes, in which held copies come back and the switch probes its store.
         at_once(&mut switches, &mut sent, |_, switch, put| {
             switch.advance(switch.now + PAUSE, put);
         });
+        answer(&mut switches, &mut sent, &mut chain);
         at_once(&mut switches, &mut sent, |_, switch, put| {
             for bytes in &frames {
                 switch.frame(0, bytes, &mut *put);
             }
         });
-        loop {
-            let requests = sent.iter_mut().flat_map(|it| it.requests.drain(..));
-            let requests: Vec<Vec<u8>> = requests.collect();
-            if requests.is_empty() {
-                break;
-            }
-            let answers = replies(&mut chain, switches[0].now, &requests);
-            at_once(&mut switches, &mut sent, |worker, switch, put| {
-                let own = answers.iter().skip((worker + round) % WORKERS as usize);
-                for bytes in own.step_by(WORKERS as usize) {
-                    switch.frame(STORE, bytes, &mut *put);
-                }
-            });
-        }
+        answer(&mut switches, &mut sent, &mut chain);
     }
     sent.into_iter().flat_map(|it| it.packets).collect()
 }
