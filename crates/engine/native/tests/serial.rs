@@ -40,7 +40,7 @@ fn statement(numbers: &mut Numbers, depth: usize) -> String {
     };
     let array = |numbers: &mut Numbers| ["items", "more"][numbers.below(2)];
     match numbers.below(if depth > 2 { 2 } else { 7 }) {
-        0 | 1 | 2 => {
+        0..=2 => {
             let (from, to) = (element(numbers), element(numbers));
             let (read, written) = (array(numbers), array(numbers));
             format!(

@@ -1,5 +1,7 @@
 //! `stateplane run`: a P4 program between network interfaces.
 
+mod engines;
+
 use crate::command_socket;
 use crate::engine::EngineChoice;
 use crate::exit::{CommandError, Failure};
@@ -13,15 +15,12 @@ use crate::store::read_keys;
 use clap::Args;
 use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
-use stateplane_host::random::draw_registers;
 use stateplane_host::switch::{
     Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status,
     SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote,
     run_controlled, run_workers,
 };
-use stateplane_interp::Interp;
 use stateplane_ir::{Interface, Program};
-use stateplane_native::{Compiled, Native};
 use stateplane_runtime::{Engine, Fellow};
 use stateplane_setup::{Flows, check_use};
 use stateplane_switch::Switch;
@@ -310,13 +309,6 @@ fn refused(error: SwitchServerError) -> CommandError {
     CommandError::coded(failure, error.code(), error)
 }
 
-/// An engine for a switch that runs, its registers `@drawn_at_start` filled.
-fn drawn<E: Engine>(mut engine: E) -> Result<E, String> {
-    draw_registers(engine.state_mut())
-        .map_err(|error| SwitchServerError::Random(error).to_string())?;
-    Ok(engine)
-}
-
 impl RunArguments {
     /// How messages of the switch are sealed; `None` without keys.
     fn sealing(&self, file: &SwitchFile) -> Result<Option<Sealing>, CommandError> {
@@ -413,25 +405,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     };
     let ran = match arguments.engine {
         EngineChoice::Native => {
-            let compiled = match arguments.workers {
-                1 => Compiled::new(program.clone()),
-                _ => Compiled::guarded(program.clone()),
-            };
-            let engine = compiled
-                .and_then(|compiled| compiled.engine(Default::default()))
-                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            let make: MakeEngine<Native> = match arguments.workers {
-                1 => |program| {
-                    check_use(&program).map_err(|it| it.to_string())?;
-                    drawn(Native::new(program, Default::default()).map_err(|it| it.to_string())?)
-                },
-                _ => |program| {
-                    check_use(&program).map_err(|it| it.to_string())?;
-                    let compiled = Compiled::guarded(program).map_err(|it| it.to_string())?;
-                    let engine = compiled.engine(Default::default());
-                    drawn(engine.map_err(|it| it.to_string())?)
-                },
-            };
+            let (engine, make) = engines::native(program.clone(), arguments.workers)?;
             let loaded = Loaded {
                 engine,
                 program: &program,
@@ -441,23 +415,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             forward(loaded, &file, arguments, options, settings.as_ref())
         }
         EngineChoice::Interp => {
-            let load = match arguments.workers {
-                1 => Interp::new,
-                _ => Interp::guarded,
-            };
-            let engine = load(program.clone(), Default::default())
-                .map_err(|error| CommandError::coded(Failure::Program, error.code(), error))?;
-            let make: MakeEngine<Interp> = match arguments.workers {
-                1 => |program| {
-                    check_use(&program).map_err(|it| it.to_string())?;
-                    drawn(Interp::new(program, Default::default()).map_err(|it| it.to_string())?)
-                },
-                _ => |program| {
-                    check_use(&program).map_err(|it| it.to_string())?;
-                    let engine = Interp::guarded(program, Default::default());
-                    drawn(engine.map_err(|it| it.to_string())?)
-                },
-            };
+            let (engine, make) = engines::interp(program.clone(), arguments.workers)?;
             let loaded = Loaded {
                 engine,
                 program: &program,

@@ -322,7 +322,7 @@ fn engines_count_in_lines_of_the_cache_of_their_own() {
     let lines = |state: &TargetState| {
         let counts = state.counter("seen").unwrap().counts().as_ptr_range();
         // Nothing else is in memory as near as a line.
-        (counts.start.addr() - 64) / 64..=(counts.end.addr() + 63) / 64
+        (counts.start.addr() - 64) / 64..=counts.end.addr().div_ceil(64)
     };
     for (at, one) in states.iter().enumerate() {
         for other in &states[at + 1..] {

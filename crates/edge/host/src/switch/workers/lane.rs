@@ -10,10 +10,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+/// Work of a moment.
+pub(super) type Work<E> = Box<dyn FnOnce(&mut Worker<E>) + Send>;
+
 /// Something that a worker does between two bursts.
 pub(super) enum Call<E: Engine> {
-    /// Work of a moment.
-    Work(Box<dyn FnOnce(&mut Worker<E>) + Send>),
+    /// It does this.
+    Work(Work<E>),
     /// It gives itself away, and waits until it is given back.
     Lend(Loan<E>),
 }
