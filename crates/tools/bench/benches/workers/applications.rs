@@ -114,11 +114,11 @@ impl Application {
     fn run(&self, workers: usize, flows: u64, waits: &Cell<u64>) -> Sample {
         let lanes = self.lanes(workers, flows);
         let at_work = lanes.iter().filter(|it| !it.frames.is_empty()).count();
-        let (sample, lanes) = on_processors(PACKETS, lanes, |mut lane: Lane| {
+        let (sample, mut lanes) = on_processors(PACKETS, lanes, |mut lane: Lane| {
             lane.pass(PACKETS / at_work);
             lane
         });
-        for lane in &lanes {
+        for lane in &mut lanes {
             waits.set(waits.get() + lane.switch.engine().engine.state().lock_waits());
         }
         sample
