@@ -333,6 +333,15 @@ fn ingress() -> Control {
                 result: None,
             },
             Stmt::Atomic(vec![
+                Stmt::Op(Op::Uses {
+                    units: "part of\nall".to_owned(),
+                    numbers: vec![wide(), bits(32, 3)],
+                }),
+                Stmt::Apart(vec![Stmt::Op(Op::RegisterWrite {
+                    register: RegisterId(0),
+                    index: bits(32, 1),
+                    value: bits(32, 7),
+                })]),
                 Stmt::Op(Op::RegisterRead {
                     register: RegisterId(0),
                     index: bits(32, 0),
@@ -453,7 +462,13 @@ fn objects(program: &mut Program) {
         name: "ingress.total".to_owned(),
         element: Type::Bits(32),
         size: 16,
-        annotations: Vec::new(),
+        annotations: vec![Annotation {
+            name: UNIT.to_owned(),
+            body: AnnotationBody::Values(vec![
+                AnnotationValue::String("part of\nall".to_owned()),
+                AnnotationValue::Int(4.into()),
+            ]),
+        }],
     }];
     let counter = |name: &str, size, table| Counter {
         name: name.to_owned(),
