@@ -70,17 +70,6 @@ fn programs_are_replaced(engine: &str) {
     let output = running.child().stdout.take().unwrap();
     BufReader::new(output).read_line(&mut ready).unwrap();
     assert_eq!(ready, "ready\n");
-    // A program that runs on one worker alone is refused, and the one that runs goes on.
-    let alone = path("alone.p4");
-    let text = frames::program(1).replace("lefts", "coordination_identity");
-    fs::write(&alone, text).unwrap();
-    let refused = reload(&control, &alone);
-    assert_eq!(refused.status.code(), Some(3), "{}", errors(&refused));
-    assert!(
-        errors(&refused).contains("one worker"),
-        "{}",
-        errors(&refused)
-    );
     for text in &texts[1..] {
         std::thread::sleep(Duration::from_millis(700));
         let reloaded = reload(&control, text);
