@@ -133,8 +133,8 @@ impl Clone for DirectMeter {
 impl PartialEq for DirectMeter {
     fn eq(&self, other: &Self) -> bool {
         // One lock at a time: the two may be the same meter.
-        let own = self.with(MeterCell::clone);
-        other.with(|cell| *cell == own)
+        let cell = |meter: &Self| meter.with(|cell| Some(cell.clone()));
+        cell(self) == cell(other)
     }
 }
 
@@ -167,6 +167,16 @@ mod tests {
         first.reset();
         assert_eq!(second.config(), None);
         assert_eq!(waits, 0);
+    }
+
+    #[test]
+    fn meters_are_equal_if_both_are_absent_or_their_cells_are() {
+        assert_eq!(DirectMeter::Absent, DirectMeter::Absent);
+        assert_ne!(DirectMeter::Absent, DirectMeter::new(false));
+        assert_eq!(DirectMeter::new(false), DirectMeter::new(true));
+        let mut configured = DirectMeter::new(false);
+        configured.configure(Some(CONFIG), 0);
+        assert_ne!(configured, DirectMeter::new(false));
     }
 
     #[test]

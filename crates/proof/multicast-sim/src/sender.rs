@@ -144,8 +144,8 @@ impl SenderNode {
                 };
                 self.note_sent(id, sent);
             }
-            // All lanes are taken.
-            Err(_) => client.handle_refusal(now),
+            // It waits for a lane.
+            Err(_) => client.handle_no_lane(),
         }
     }
 

@@ -208,7 +208,7 @@ impl StoreClient {
             if let Some((groups, payload)) = client.poll_send() {
                 match self.sender.send(groups, payload) {
                     Ok(call) => _ = self.under_way.insert(call, at),
-                    Err(SendError::NoLane) => client.handle_refusal(now),
+                    Err(SendError::NoLane) => client.handle_no_lane(),
                     Err(error) => return Err(error.into()),
                 }
             }

@@ -83,6 +83,11 @@ impl ClientPart {
         self.client.handle_datagram(bytes);
     }
 
+    /// The message found no lane.
+    pub(super) fn handle_no_lane(&mut self) {
+        self.client.handle_no_lane();
+    }
+
     pub(super) fn handle_timeout(&mut self, now: u64) {
         self.client.handle_timeout(now);
     }

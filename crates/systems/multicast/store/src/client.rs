@@ -123,12 +123,19 @@ impl Client {
         Some((asked.groups, asked.payload.clone()))
     }
 
-    /// Multicast did not take the message, or refused it: it is given out again when it is due.
+    /// Multicast refused the message: it is given out again when it is due.
     pub fn handle_refusal(&mut self, now_us: u64) {
         if let Some(asked) = &mut self.asked {
             asked.repeat_at = asked
                 .repeat_at
                 .min(now_us.saturating_add(self.config.repeat_us));
+        }
+    }
+
+    /// No lane was free for the message: [`poll_send`](Self::poll_send) gives it out again.
+    pub fn handle_no_lane(&mut self) {
+        if let Some(asked) = &mut self.asked {
+            asked.due = true;
         }
     }
 
