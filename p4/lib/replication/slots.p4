@@ -134,8 +134,7 @@ control FindSlot(inout replication_metadata_t meta) {
         flow_hash.apply(meta.key, mixed);
         first_bucket.apply(mixed, REPLICATION_BUCKETS, first);
         second_bucket.apply(mixed, REPLICATION_BUCKETS, second);
-        @atomic @uses("replication_bucket", first, second) {
-        }
+        @atomic @uses("replication_bucket", first, second) { }
         first = first * REPLICATION_WAYS;
         find_in_first.apply(meta, first);
         if (!meta.found) @unlikely {
