@@ -68,8 +68,7 @@ control DefenceIngress(
     // Drawn by the control plane, the same at all switches.
     register<bit<32>>(1) defence_secret;
     // Sources, by hash, of which this switch knows that they have shown it: only of
-    // these does a SYN ask the store. A flood from invented ones asks it nothing. A packet that
-    // reads a place as another learns of a source asks as if it had come first.
+    // these does a SYN ask the store. A flood from invented ones asks it nothing.
     register<bit<1>>(DEFENCE_KNOWN) defence_known;
     counter(DEFENCE_EVENTS, CounterType.packets) defence_events;
     FlowHash() source_hash;
@@ -151,9 +150,7 @@ control DefenceIngress(
             place_of.apply(mixed, DEFENCE_KNOWN, place);
         }
         if (meta.flow.arriving && guarded == 1) {
-            @atomic @apart {
-                defence_known.read(known, place);
-            }
+            defence_known.read(known, place);
             if (kind == TCP_SYN && known == 0) {
                 asks = true;
             } else {
@@ -168,18 +165,14 @@ control DefenceIngress(
                 // The answer arrived. The reset makes the client begin anew, with the
                 // server.
                 resets = true;
-                @atomic @apart {
-                    defence_known.write(place, 1);
-                }
+                defence_known.write(place, 1);
                 if (meta.flow.value == 0) {
                     meta.flow.value = 1;
                     meta.flow.write = true;
                     defence_events.count(DEFENCE_SHOWN);
                 }
             } else if (meta.flow.value == 1) {
-                @atomic @apart {
-                    defence_known.write(place, 1);
-                }
+                defence_known.write(place, 1);
                 defence_events.count(DEFENCE_PASSED);
             } else if (kind == TCP_SYN) {
                 // Another source has the same place.

@@ -202,7 +202,8 @@ impl<'a> Emit<'a> {
     }
 
     /// Annotations of a register as text, on lines of their own, `@synced` apart; the name for
-    /// control planes stays.
+    /// control planes stays. Units are left out: they may be of constants that are declared later, and
+    /// workers wait for each other at the ring anyway.
     fn annotations(&self, register: &Register<'_>) -> String {
         let mut out = String::new();
         if register.owner.is_some() {
@@ -211,7 +212,7 @@ impl<'a> Emit<'a> {
         for annotation in &register.declaration.annotations {
             let name = annotation.name.as_str();
             let is_name = register.owner.is_some() && name == "name";
-            if name != SYNCED && !is_name {
+            if name != SYNCED && name != stateplane_ir::UNIT && !is_name {
                 out.push_str(self.input.sources.snippet(annotation.span));
                 out.push('\n');
             }
