@@ -114,6 +114,22 @@ impl Interp {
         let state = TargetState::guarded(&program, plan, options.seed)?;
         Interp::with_state(program, state, ())
     }
+
+    /// Loads a program for one of so many engines: like [`Interp::guarded`] if there are several.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn for_workers(
+        program: Program,
+        options: Options,
+        workers: usize,
+    ) -> Result<Interp, LoadError> {
+        match workers {
+            0 | 1 => Interp::new(program, options),
+            _ => Interp::guarded(program, options),
+        }
+    }
 }
 
 impl Interp {

@@ -5,7 +5,7 @@ use stateplane_ir::passes::each_op;
 use stateplane_ir::{Op, Program, RegisterId};
 use std::collections::BTreeMap;
 
-/// What the packet at hand may use.
+/// Units that the packet at hand may use.
 #[derive(Debug, Default)]
 pub(crate) struct UnitCheck {
     /// By register that has units which some block names: their name, and the elements of one.

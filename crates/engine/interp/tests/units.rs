@@ -9,7 +9,7 @@ use support::{ingress_of, send};
 const DECLARATIONS: &str = "@unit[\"u\", 4] register<bit<8>>(16) items;
     bit<8> v; bit<32> one = (bit<32>)hdr.h.a; bit<32> two = (bit<32>)hdr.h.b;";
 
-/// What the interpreter says of a packet with these two numbers of units; empty if nothing.
+/// The checked interpreter's complaint about a packet with these two numbers of units; empty if it has none.
 fn objection(body: &str, numbers: [u8; 2]) -> String {
     let program = ingress_of(DECLARATIONS, body).program().clone();
     let mut interp = Interp::checked(program, Options::default()).expect("it loads");

@@ -120,11 +120,29 @@ impl<E: Engine> Switch<E> {
     /// The first part of `config` that is out of range, given twice, beyond the
     /// limits, or names a port or register that does not exist.
     pub fn new(engine: E, config: SwitchConfig) -> Result<Self, SwitchError> {
-        let limits = config.limits;
-        let mut switch = Self {
+        let ports = Ports::new(&config.ports)?;
+        let mut switch = Self::idle(engine, config.limits, ports);
+        for (number, session) in config.mirror_sessions {
+            switch.set_mirror_session(number, session)?;
+        }
+        for (number, replicas) in config.multicast_groups {
+            switch.set_multicast_group(number, replicas)?;
+        }
+        for generator in config.generators {
+            switch.add_generator(generator)?;
+        }
+        for watch in config.watches {
+            switch.add_watch(watch)?;
+        }
+        Ok(switch)
+    }
+
+    /// A switch with empty queues, and nothing set.
+    fn idle(engine: E, limits: Limits, ports: Ports) -> Self {
+        Self {
             engine,
             limits,
-            ports: Ports::new(&config.ports)?,
+            ports,
             sessions: BTreeMap::new(),
             groups: BTreeMap::new(),
             generators: Vec::new(),
@@ -145,20 +163,7 @@ impl<E: Engine> Switch<E> {
             program: 0,
             setting: 0,
             lock_waits: 0,
-        };
-        for (number, session) in config.mirror_sessions {
-            switch.set_mirror_session(number, session)?;
         }
-        for (number, replicas) in config.multicast_groups {
-            switch.set_multicast_group(number, replicas)?;
-        }
-        for generator in config.generators {
-            switch.add_generator(generator)?;
-        }
-        for watch in config.watches {
-            switch.add_watch(watch)?;
-        }
-        Ok(switch)
     }
 
     /// The engine, for the control plane to read.

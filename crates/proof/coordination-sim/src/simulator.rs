@@ -12,7 +12,6 @@ use stateplane_history::coordination::judge;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
-use stateplane_runtime::Fellow as _;
 use stateplane_world::EngineKind;
 
 /// The program of the switches.
@@ -122,26 +121,19 @@ impl Simulator {
         incarnation: u32,
     ) -> Result<Box<dyn Device>, SimError> {
         let seed = u64::from(incarnation);
-        let workers = usize::from(self.options.scenario.workers);
+        let workers = self.options.scenario.workers;
         Ok(match &self.program {
             Loaded::Interp(program) => {
                 let options = stateplane_interp::Options { seed };
-                let load = if workers > 1 {
-                    Interp::guarded
-                } else {
-                    Interp::new
-                };
-                let engine = load((**program).clone(), options)?;
-                let engines = engine.with_fellows(workers);
-                Box::new(P4Switch::new(engines, places, place, incarnation)?)
+                let engine = Interp::for_workers((**program).clone(), options, workers.into())?;
+                Box::new(P4Switch::new(engine, workers, places, place, incarnation)?)
             }
             Loaded::Native(compiled) => {
                 let engine = compiled.engine(stateplane_native::Options {
                     seed,
                     ..stateplane_native::Options::default()
                 })?;
-                let engines = engine.with_fellows(workers);
-                Box::new(P4Switch::new(engines, places, place, incarnation)?)
+                Box::new(P4Switch::new(engine, workers, places, place, incarnation)?)
             }
         })
     }

@@ -10,7 +10,6 @@ use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_multicast_setup::SetupError;
 use stateplane_native::Compiled;
-use stateplane_runtime::Fellow as _;
 use stateplane_world::EngineKind;
 
 /// The program of the switches.
@@ -111,39 +110,20 @@ impl Simulator {
         founds: bool,
     ) -> Result<Box<dyn Device>, SimError> {
         let seed = u64::from(incarnation);
-        let workers = usize::from(self.options.scenario.workers);
+        let workers = self.options.scenario.workers;
         let scenario = &self.options.scenario;
         Ok(match &self.program {
             Loaded::Interp(program) => {
                 let options = stateplane_interp::Options { seed };
-                let load = if workers > 1 {
-                    Interp::guarded
-                } else {
-                    Interp::new
-                };
-                let engine = load((**program).clone(), options)?;
-                let engines = engine.with_fellows(workers);
-                Box::new(P4Switch::new(
-                    engines,
-                    scenario,
-                    place,
-                    incarnation,
-                    founds,
-                )?)
+                let engine = Interp::for_workers((**program).clone(), options, workers.into())?;
+                Box::new(P4Switch::new(engine, scenario, place, incarnation, founds)?)
             }
             Loaded::Native(compiled) => {
                 let engine = compiled.engine(stateplane_native::Options {
                     seed,
                     ..stateplane_native::Options::default()
                 })?;
-                let engines = engine.with_fellows(workers);
-                Box::new(P4Switch::new(
-                    engines,
-                    scenario,
-                    place,
-                    incarnation,
-                    founds,
-                )?)
+                Box::new(P4Switch::new(engine, scenario, place, incarnation, founds)?)
             }
         })
     }

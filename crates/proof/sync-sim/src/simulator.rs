@@ -8,7 +8,6 @@ use crate::world::World;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
-use stateplane_runtime::Fellow as _;
 use stateplane_sync::SettingsError;
 use stateplane_sync_setup::SetupError;
 use stateplane_world::EngineKind;
@@ -99,26 +98,19 @@ impl Simulator {
         let scenario = &self.options.scenario;
         let make = |incarnation: u32| -> Result<Box<dyn Device>, SimError> {
             let seed = u64::from(incarnation);
-            let workers = usize::from(scenario.workers);
+            let workers = scenario.workers;
             Ok(match &self.program {
                 Loaded::Interp(program) => {
                     let options = stateplane_interp::Options { seed };
-                    let load = if workers > 1 {
-                        Interp::guarded
-                    } else {
-                        Interp::new
-                    };
-                    let engine = load((**program).clone(), options)?;
-                    let engines = engine.with_fellows(workers);
-                    Box::new(P4Switch::new(engines, scenario, incarnation)?)
+                    let engine = Interp::for_workers((**program).clone(), options, workers.into())?;
+                    Box::new(P4Switch::new(engine, scenario, incarnation)?)
                 }
                 Loaded::Native(compiled) => {
                     let engine = compiled.engine(stateplane_native::Options {
                         seed,
                         ..stateplane_native::Options::default()
                     })?;
-                    let engines = engine.with_fellows(workers);
-                    Box::new(P4Switch::new(engines, scenario, incarnation)?)
+                    Box::new(P4Switch::new(engine, scenario, incarnation)?)
                 }
             })
         };

@@ -12,7 +12,8 @@
 //!
 //! Options that the simulators share are here too: the part of a plan that is executed
 //! ([`Chosen`]), settings as text ([`changed`]), the engine of switches ([`EngineKind`]), rules that
-//! are turned off ([`rules!`]), the command that repeats a run ([`Command`]).
+//! are turned off ([`rules!`]), the command that repeats a run ([`Command`]); and switches whose program
+//! several workers run ([`Workers`]).
 //!
 //! Equal topology, calls and seed give equal runs: ties in time are broken by the order of
 //! making, and [`Net::trace`] is a number over everything that nodes took and when.
@@ -31,7 +32,7 @@ mod schedule;
 mod settings;
 mod shrink;
 mod topology;
-mod worker;
+mod workers;
 
 pub use chosen::{Chosen, NotNumbers, Numbers};
 pub use clock::{Clock, MAX_DRIFT_PPM};
@@ -46,4 +47,4 @@ pub use settings::{NONE, SettingError, changed, differences};
 pub use shrink::{Rerun, Shrinking, Step as ShrinkingStep};
 pub use stateplane_random::Random;
 pub use topology::{Link, NodePort, NodeSpec, Topology};
-pub use worker::worker_of;
+pub use workers::Workers;

@@ -1,42 +1,24 @@
 //! A switch beside another one, on another core, with the same program and configuration.
 
 use super::Switch;
-use crate::queue::EgressQueues;
-use crate::{Counters, hold::HoldQueue};
-use stateplane_invariant::Invariants;
 use stateplane_runtime::{Engine, Fellow};
-use std::collections::VecDeque;
 
 impl<E: Fellow> Switch<E> {
     /// Another switch with the same ports, program, entries, mirror sessions, multicast groups and
     /// watches. It has no packet generators, and leaves the report of idle entries to this one.
     /// `seed` determines its pseudo-random numbers.
     pub fn fellow(&mut self, seed: u64) -> Switch<E> {
-        let limits = self.limits;
+        let engine = self.engine.fellow(seed);
         Switch {
-            engine: self.engine.fellow(seed),
             seed,
-            limits,
-            ports: self.ports.fellow(),
             sessions: self.sessions.clone(),
             groups: self.groups.clone(),
-            generators: Vec::new(),
             watches: self.watches.fellow(),
-            egress: EgressQueues::new(limits.queue),
-            held: HoldQueue::new(limits.held, limits.held_bytes),
-            recirculation: VecDeque::new(),
-            resubmission: VecDeque::new(),
-            transmit: VecDeque::new(),
-            spare: Vec::new(),
-            counters: Counters::default(),
-            invariants: Invariants::new(false),
             now: self.now,
             next_sweep: None,
-            egress_share: 0,
-            next_source: 0,
             program: self.program,
             setting: self.setting,
-            lock_waits: 0,
+            ..Switch::idle(engine, self.limits, self.ports.fellow())
         }
     }
 
