@@ -265,6 +265,11 @@ pub struct Table {
     log: Log,
 }
 
+/// What a packet of `bytes` bytes counts for a direct meter, if there is one: these, or 1.
+fn metered(by_bytes: Option<bool>, bytes: u64) -> Option<u64> {
+    by_bytes.map(|by_bytes| if by_bytes { bytes } else { 1 })
+}
+
 fn number(value: &Const) -> BigUint {
     match value {
         Const::Bool(value) => BigUint::from(u32::from(*value)),
@@ -460,10 +465,8 @@ impl Table {
             idle.last_hit = now;
             idle.reported = None;
         }
-        let amount = match self.metered_bytes {
-            Some(true) => bytes,
-            Some(false) => 1,
-            None => return Color::Green,
+        let Some(amount) = metered(self.metered_bytes, bytes) else {
+            return Color::Green;
         };
         let waits = &mut self.meter_waits;
         entry.meter.execute((amount, bytes), now, waits)
@@ -475,10 +478,8 @@ impl Table {
         if self.counted {
             self.default_count.add(bytes);
         }
-        let amount = match self.metered_bytes {
-            Some(true) => bytes,
-            Some(false) => 1,
-            None => return Color::Green,
+        let Some(amount) = metered(self.metered_bytes, bytes) else {
+            return Color::Green;
         };
         let waits = &mut self.meter_waits;
         self.default_meter.execute((amount, bytes), now, waits)

@@ -5,7 +5,9 @@ use super::greeter::Greeter;
 use super::placing::{Placing, stay_on};
 use super::server::{Notify, Status, SwitchServer};
 use super::workers::{Controlled, Workers};
-use super::{Attachment, RemoteCalls, Sealing, SwitchFile, SwitchReport, SwitchServerError};
+use super::{
+    Attachment, ControlPlane, RemoteCalls, Sealing, SwitchFile, SwitchReport, SwitchServerError,
+};
 
 use crate::ports::PortSpec;
 use crate::random::{draw_registers, random_bits};
@@ -82,30 +84,20 @@ pub fn run_controlled<E: Engine>(
     mut options: RunOptions<'_>,
     beside: Beside<'_, E>,
 ) -> Result<SwitchReport, SwitchServerError> {
-    let specs = ports;
     let Beside {
-        control: attachment,
+        control,
         remote,
         placing,
     } = beside;
-    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
-    let interfaces = specs.iter().map(|(number, _)| *number);
-    let ports = interfaces.chain(cpu_port).collect();
-    let config = SwitchConfig {
-        ports,
-        ..SwitchConfig::default()
-    };
-    let switch = configured(engine, config, file)?;
-    // A control plane may set later what the file lacks.
-    let greeter = match &options.flows {
-        Some(flows) if attachment.is_none() => greeter(&switch, file, flows)?,
-        _ => None,
-    };
-    let control = attachment.map(|attachment| (attachment.make)(&switch));
-    let control = control.transpose().map_err(SwitchServerError::Control)?;
+    let Prepared {
+        switch,
+        greeter,
+        control,
+        cpu_port,
+    } = prepare(engine, file, ports, options.flows.as_ref(), control)?;
     let mut server = SwitchServer::with(
         Forwarding::Alone(Box::new(switch)),
-        specs,
+        ports,
         control,
         cpu_port,
         options.sealing.take(),
@@ -115,6 +107,42 @@ pub fn run_controlled<E: Engine>(
     let stays = placing.processor(0).and_then(stay);
     stays.map_err(|error| SwitchServerError::Control(format!("cannot be pinned: {error}")))?;
     server.run_with(file, greeter, remote, options)
+}
+
+/// A switch with what its file says and what is attached to it.
+struct Prepared<E: Engine> {
+    switch: Switch<E>,
+    greeter: Option<Greeter>,
+    control: Option<Box<dyn ControlPlane<E>>>,
+    cpu_port: Option<Port>,
+}
+
+fn prepare<E: Engine>(
+    engine: E,
+    file: &SwitchFile,
+    ports: &[(Port, PortSpec)],
+    flows: Option<&Flows>,
+    attachment: Option<Attachment<'_, E>>,
+) -> Result<Prepared<E>, SwitchServerError> {
+    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
+    let interfaces = ports.iter().map(|(number, _)| *number);
+    let config = SwitchConfig {
+        ports: interfaces.chain(cpu_port).collect(),
+        ..SwitchConfig::default()
+    };
+    let switch = configured(engine, config, file)?;
+    // A control plane may set later what the file lacks.
+    let greeter = match flows {
+        Some(flows) if attachment.is_none() => greeter(&switch, file, flows)?,
+        _ => None,
+    };
+    let control = attachment.map(|attachment| (attachment.make)(&switch));
+    Ok(Prepared {
+        greeter,
+        control: control.transpose().map_err(SwitchServerError::Control)?,
+        cpu_port,
+        switch,
+    })
 }
 
 /// Greetings of a switch with a replicated program, which is complete.
@@ -169,24 +197,16 @@ where
 {
     let refused = |error: &dyn std::fmt::Display| SwitchServerError::Control(error.to_string());
     let Beside {
-        control: attachment,
+        control,
         remote,
         placing,
     } = beside;
-    let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
-    let interfaces = ports.iter().map(|(number, _)| *number);
-    let config = SwitchConfig {
-        ports: interfaces.chain(cpu_port).collect(),
-        ..SwitchConfig::default()
-    };
-    let mut first = configured(engine, config, file)?;
-    // A control plane may set later what the file lacks.
-    let greeter = match &options.flows {
-        Some(flows) if attachment.is_none() => greeter(&first, file, flows)?,
-        _ => None,
-    };
-    let control = attachment.map(|attachment| (attachment.make)(&first));
-    let control = control.transpose().map_err(SwitchServerError::Control)?;
+    let Prepared {
+        switch: mut first,
+        greeter,
+        control,
+        cpu_port,
+    } = prepare(engine, file, ports, options.flows.as_ref(), control)?;
     let controlled = Controlled {
         is: control.is_some(),
         cpu_port,
