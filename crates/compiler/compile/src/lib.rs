@@ -30,6 +30,23 @@ pub fn shipped(path: &str) -> Source<MemoryLoader> {
     Source::new(MemoryLoader::new(), &path_of(path))
 }
 
+/// The program `main`, which includes at most what is built in, with `change` done to the text of it and of
+/// each file: for tests of what programs lose without some part of the library.
+pub fn changed(
+    main: &str,
+    change: impl Fn(&str) -> String,
+) -> Source<ReadBy<impl Fn(&str) -> Option<String>>> {
+    let read = move |path: &str| {
+        let text = match path {
+            TEXT => Some(main),
+            _ if path.starts_with("lib/") => stateplane_library::text(path),
+            _ => None,
+        };
+        text.map(&change)
+    };
+    file(TEXT, read).include_dirs(["lib".to_owned()])
+}
+
 /// The program whose main file is `path`. `read` gives the contents of it and of the files that it
 /// includes, by their paths; `None` if there is no such file.
 pub fn file<R: Fn(&str) -> Option<String>>(path: &str, read: R) -> Source<ReadBy<R>> {

@@ -7,12 +7,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "the test has threads")]
 
+mod support;
+
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
 use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Barrier;
 
 const PACKETS: u64 = 2_000;
 
@@ -140,21 +141,11 @@ fn elements(engine: &impl Engine, name: &str) -> Vec<u64> {
 }
 
 /// Lets workers share the packets, and compares what they leave with a run in an order.
-fn compare<E: Fellow + Send>(mut first: E, workers: u64, program: &Program) {
-    let mut engines: Vec<E> = (1..workers).map(|seed| first.fellow(seed)).collect();
-    engines.insert(0, first);
-    let begin = Barrier::new(engines.len());
-    std::thread::scope(|scope| {
-        for (worker, engine) in engines.iter_mut().enumerate() {
-            let begin = &begin;
-            scope.spawn(move || {
-                begin.wait();
-                let share = worker as u64..PACKETS;
-                share
-                    .step_by(workers as usize)
-                    .for_each(|id| pass(engine, id));
-            });
-        }
+fn compare<E: Fellow + Send>(first: E, workers: u64, program: &Program) {
+    let mut engines = first.with_fellows(workers as usize);
+    support::at_once(&mut engines, |worker, engine| {
+        let share = (worker..PACKETS).step_by(workers as usize);
+        share.for_each(|id| pass(engine, id));
     });
     let mut one = Interp::checked(program.clone(), Default::default()).expect("it loads");
     for id in order(&engines[0]) {

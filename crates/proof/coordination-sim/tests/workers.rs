@@ -40,19 +40,15 @@ const LENGTHS: [usize; 3] = [16, 128, 300];
 
 /// The program of the switches, with its atomic blocks or without.
 fn program(blocks: bool) -> Compiled {
-    let read = |path: &str| {
-        let text = match path {
-            "switch.p4" => stateplane_library::text("apps/coordination/coordination_switch.p4"),
-            path => path
-                .starts_with("lib/")
-                .then(|| stateplane_library::text(path))
-                .flatten(),
-        }?;
-        let without = text.replace("@atomic {", "{");
-        Some(if blocks { text.to_owned() } else { without })
+    let text = stateplane_library::text("apps/coordination/coordination_switch.p4");
+    let change = |text: &str| {
+        if blocks {
+            text.to_owned()
+        } else {
+            text.replace("@atomic {", "{")
+        }
     };
-    let source = stateplane_compile::file("switch.p4", read)
-        .include_dirs(["lib".to_owned()])
+    let source = stateplane_compile::changed(text.expect("it is built in"), change)
         .define("COORDINATION_GROUPS", "2");
     let program = source.program().expect("the program compiles");
     Compiled::guarded(program).expect("it loads")
@@ -147,16 +143,22 @@ struct Seen {
     complaints: Vec<String>,
 }
 
+/// An answer, unless it was torn.
+fn whole(bytes: &[u8]) -> Option<Packet<'_>> {
+    Packet::new_checked(bytes).ok()
+}
+
 /// Reads the record and sets it if nobody else did, again and again.
 fn use_record(lane: u16, worker: &mut Worker, clock: &AtomicU64) -> Seen {
     let mut seen = Seen::default();
     let now = || clock.fetch_add(1, Ordering::SeqCst);
     for count in 1..=WRITES {
-        let Some(read) = worker.ask(&request(lane, Operation::Read, 0)) else {
-            seen.complaints.push("a read has no answer".to_owned());
+        let read = worker.ask(&request(lane, Operation::Read, 0));
+        let Some(read) = read.as_deref().and_then(whole) else {
+            seen.complaints
+                .push("a read has no whole answer".to_owned());
             continue;
         };
-        let read = Packet::new_checked(&read).expect("a reply");
         if !read
             .value()
             .iter()
@@ -174,11 +176,11 @@ fn use_record(lane: u16, worker: &mut Worker, clock: &AtomicU64) -> Seen {
         let asked = now();
         let answer = worker.ask(&write);
         let answered = now();
-        let Some(answer) = answer else {
-            seen.complaints.push("a write has no answer".to_owned());
+        let Some(reply) = answer.as_deref().and_then(whole) else {
+            seen.complaints
+                .push("a write has no whole answer".to_owned());
             continue;
         };
-        let reply = Packet::new_checked(&answer).expect("a reply");
         let write = Write {
             expected: read.record(),
             outcome: reply.outcome(),

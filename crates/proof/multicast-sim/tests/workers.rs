@@ -35,19 +35,15 @@ const FREED: u64 = 26;
 
 /// The program of the switches, with its atomic blocks or without.
 fn program(blocks: bool) -> Compiled {
-    let read = |path: &str| {
-        let text = match path {
-            "switch.p4" => stateplane_library::text("apps/multicast/multicast_switch.p4"),
-            path => path
-                .starts_with("lib/")
-                .then(|| stateplane_library::text(path))
-                .flatten(),
-        }?;
-        let without = text.replace("@atomic {", "{");
-        Some(if blocks { text.to_owned() } else { without })
+    let text = stateplane_library::text("apps/multicast/multicast_switch.p4");
+    let change = |text: &str| {
+        if blocks {
+            text.to_owned()
+        } else {
+            text.replace("@atomic {", "{")
+        }
     };
-    let source = stateplane_compile::file("switch.p4", read)
-        .include_dirs(["lib".to_owned()])
+    let source = stateplane_compile::changed(text.expect("it is built in"), change)
         .define("MULTICAST_GROUPS", "1")
         .define("MULTICAST_WINDOW", &WINDOW.to_string());
     let program = source.program().expect("the program compiles");
@@ -205,7 +201,10 @@ fn raced(compiled: &Compiled) -> Vec<String> {
     let mut placed: BTreeMap<u32, (Id, u64)> = BTreeMap::new();
     let mut indices: BTreeMap<Id, u32> = BTreeMap::new();
     for (_, bytes) in workers.iter().flat_map(|worker| &worker.left) {
-        let packet = Packet::new_checked(bytes).expect("a message");
+        let Ok(packet) = Packet::new_checked(bytes) else {
+            complaints.push("a message is torn".to_owned());
+            continue;
+        };
         if packet.message_type() != MessageType::Prop || packet.flags() & flag::NO_OP != 0 {
             continue;
         }

@@ -40,18 +40,14 @@ fn made(program: &str, blocks: bool) -> (Compiled, Plan) {
     let (loader, options) = (source.loader(), source.options());
     let made = synchronise(loader, source.main_file(), options, Selection::Annotated);
     let (instrumented, plan) = made.program.expect("it can be synchronised");
-    let read = |path: &str| {
-        let text = match path {
-            "program.p4" => Some(instrumented.as_str()),
-            path => path
-                .starts_with("lib/")
-                .then(|| stateplane_library::text(path))
-                .flatten(),
-        }?;
-        let without = text.replace("@atomic {", "{");
-        Some(if blocks { text.to_owned() } else { without })
+    let change = |text: &str| {
+        if blocks {
+            text.to_owned()
+        } else {
+            text.replace("@atomic {", "{")
+        }
     };
-    let source = stateplane_compile::file("program.p4", read).include_dirs(["lib".to_owned()]);
+    let source = stateplane_compile::changed(&instrumented, change);
     let program = source.program();
     let program = program.unwrap_or_else(|refused| panic!("{refused}"));
     (Compiled::guarded(program).expect("it loads"), plan)

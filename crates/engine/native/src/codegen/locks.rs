@@ -25,7 +25,7 @@ pub(super) struct Locks {
     own: Option<Value>,
 }
 
-/// What the block holds of a domain.
+/// The locks of a domain that the present block holds.
 struct Domain {
     /// 1 if the block holds it, else 0.
     taken: Variable,

@@ -43,26 +43,32 @@ pub fn program(count: &str) -> Program {
     program.expect("the program compiles")
 }
 
-/// Lets all workers pass their packets at once, each with ports of its own; gives the engines.
-pub fn hammer<E: Fellow + Send>(mut first: E) -> Vec<E> {
-    let mut engines: Vec<E> = (1..WORKERS).map(|seed| first.fellow(seed)).collect();
-    engines.insert(0, first);
+/// Lets all engines do `work` at once; it gets the place of the engine.
+pub fn at_once<E: Engine + Send>(engines: &mut [E], work: impl Fn(u64, &mut E) + Sync) {
     let begin = Barrier::new(engines.len());
     std::thread::scope(|scope| {
-        for (worker, engine) in engines.iter_mut().enumerate() {
-            let begin = &begin;
+        for (worker, engine) in (0..).zip(engines) {
+            let (begin, work) = (&begin, &work);
             scope.spawn(move || {
                 begin.wait();
-                let preserved = Preserved::default();
-                for packet in 0..PACKETS {
-                    engine.ingress(&IngressInput {
-                        frame: &[0; 60],
-                        port: (packet % 2) as u16 + 2 * worker as u16,
-                        instance_type: InstanceType::Normal,
-                        preserved: &preserved,
-                        now: packet,
-                    });
-                }
+                work(worker, engine);
+            });
+        }
+    });
+}
+
+/// Lets all workers pass their packets at once, each with ports of its own; gives the engines.
+pub fn hammer<E: Fellow + Send>(first: E) -> Vec<E> {
+    let mut engines = first.with_fellows(WORKERS as usize);
+    at_once(&mut engines, |worker, engine| {
+        let preserved = Preserved::default();
+        for packet in 0..PACKETS {
+            engine.ingress(&IngressInput {
+                frame: &[0; 60],
+                port: (packet % 2 + 2 * worker) as u16,
+                instance_type: InstanceType::Normal,
+                preserved: &preserved,
+                now: packet,
             });
         }
     });
