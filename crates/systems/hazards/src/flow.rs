@@ -1,9 +1,9 @@
 //! Keys of state and locks: fields that packets have in common.
 
 use crate::HazardError;
+use core::net::IpAddr;
 use indexmap::IndexMap;
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 /// Addresses and ports of a packet.
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_key_that_the_traffic_does_not_tell_is_refused() {
-        let source = std::net::Ipv4Addr::LOCALHOST.into();
+        let source = core::net::Ipv4Addr::LOCALHOST.into();
         let flows = [Some(Flow { source, rest: None })];
         assert_eq!(Key::FiveTuple.numbers(&flows).unwrap_err().code(), "HZ005");
         assert_eq!(Key::Addresses.numbers(&flows).unwrap_err().code(), "HZ005");

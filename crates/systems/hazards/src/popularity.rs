@@ -1,8 +1,8 @@
 //! How often each source sends, from counts of packets.
 
 use crate::{Flow, HazardError};
+use core::net::Ipv4Addr;
 use stateplane_random::Random;
-use std::net::Ipv4Addr;
 
 /// Sources with their shares of packets, drawn independently of each other by Vose's alias method
 /// ("A linear algorithm for generating random numbers with a given distribution", 1991), which

@@ -41,9 +41,8 @@ fn switches(name: &str) -> Vec<Bench<Native>> {
     let config = config.concat().replace("${id}", "1");
     let program = compile(&format!("apps/{name}/{}.p4", name.replace('-', "_")));
     let compiled = Compiled::guarded(program).expect("the program loads");
-    let mut first = compiled.engine(Options::default()).expect("an engine");
-    let fellows: Vec<Native> = (1..WORKERS).map(|seed| first.fellow(seed)).collect();
-    let engines = std::iter::once(first).chain(fellows);
+    let first = compiled.engine(Options::default()).expect("an engine");
+    let engines = first.with_fellows(WORKERS as usize).into_iter();
     engines.map(|engine| Bench::new(engine, &config)).collect()
 }
 

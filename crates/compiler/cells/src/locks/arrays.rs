@@ -1,4 +1,4 @@
-//! What blocks lock: registers, meters, and units of registers, each with a number.
+//! The arrays whose elements blocks lock: registers, meters, and units of registers, each with a number.
 
 use stateplane_ir::{MeterId, Program, RegisterId, Units};
 
@@ -57,7 +57,7 @@ impl Arrays {
         numbered.map(|(at, (name, units))| (self.first_units() + at, name.as_str(), units))
     }
 
-    /// What an array is.
+    /// The array's kind, and its number among those of the kind.
     pub fn kind(&self, array: usize) -> Kind {
         if array < self.registers {
             Kind::Register(RegisterId(array as u32))
@@ -73,7 +73,7 @@ impl Arrays {
     }
 }
 
-/// What an array is.
+/// Kinds of arrays.
 pub(super) enum Kind {
     Register(RegisterId),
     Meter(MeterId),

@@ -182,7 +182,7 @@ impl<'p> Domains<'p> {
     }
 
     fn fit(&self, one: usize, other: usize) -> bool {
-        // What is taken apart is to be free again before the block around it ends.
+        // The lock of an array that blocks apart use is free before the block around them ends.
         let alone = |at: &usize| self.is_units(*at) || self.arrays[*at].apart;
         if [one, other].iter().any(alone) {
             return false;

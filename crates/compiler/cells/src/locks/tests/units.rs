@@ -105,7 +105,7 @@ fn a_block_that_stands_apart_holds_its_locks_for_itself() {
     // Not even at one index is its lock another's.
     let together = "@atomic { a.write(0, v); @atomic @apart { b.write(0, v); } }";
     assert_eq!(of(together), ["a", "b"]);
-    // What it takes it takes behind what the block around it holds.
+    // Locks that a block apart takes stand behind those that the block around it holds.
     let circle = "@atomic { a.write(h.key.i, v); @atomic @apart { long.write(h.key.j, v); } }\
                   @atomic { long.write(h.key.j, v); a.write(h.key.i, v); }";
     assert_eq!(of(circle), ["* a long"]);
