@@ -251,9 +251,13 @@ impl Replica {
     /// `None` if there is no such record or it lives for ever.
     pub(super) fn idle_at(&self, now: u64, shard: u16, key: &Key) -> Option<u64> {
         let records = &self.shards.get(&shard)?.records;
+        records.get(key)?;
         let mut due = 0;
         for key in self.keys_of(&(shard, *key)) {
-            let record = records.get(&key)?;
+            // The other one of a mapping is made right behind the first.
+            let Some(record) = records.get(&key) else {
+                continue;
+            };
             let timeout = self.timeout_of(shard, &key)?;
             due = due.max(record.last_active.saturating_add(timeout));
             if self.parking.requests(&(shard, key)).next().is_some() {
