@@ -26,7 +26,7 @@ pub use item::{
 pub const PORT: u16 = 4794;
 
 /// First bytes of every chain message.
-pub const MAGIC: [u8; 4] = *b"SPC2";
+pub const MAGIC: [u8; 4] = *b"SPC3";
 
 /// Bytes before each entry of an UPDATE: its length.
 pub const ENTRY_PREFIX: usize = 2;
@@ -45,7 +45,7 @@ header! {
     offsets field;
     view Packet;
     fields {
-        MAGIC         32 (magic: [u8; 4])       => "`SPC2`";
+        MAGIC         32 (magic: [u8; 4])       => "`SPC3`";
         KIND           8 (kind_number: u8) =>
             "1 UPDATE (to the successor), 2 ACK (to the predecessor), 3 SNAPSHOT (from the tail \
              to a replica that joins), 4 SNAPSHOT_ACK, 5 COMPARE (to both neighbours, from a \

@@ -17,6 +17,8 @@ pub enum Header {
     Replication,
     /// A greeting between switch and store ([`crate::greeting`]).
     Greeting,
+    /// A heartbeat of a term, a question for backing, or the answer ([`crate::term`]).
+    Term,
     /// A message between replicas ([`crate::chain`]).
     Chain,
     /// The entry inside a chain message ([`crate::chain`]).
@@ -47,6 +49,7 @@ impl fmt::Display for Header {
             Header::Tcp => "TCP",
             Header::Replication => "replication message",
             Header::Greeting => "greeting",
+            Header::Term => "message of a term",
             Header::Chain => "chain message",
             Header::ChainEntry => "chain entry",
             Header::SnapshotItem => "item of a snapshot",

@@ -41,6 +41,7 @@ pub mod round_trip;
 pub mod sync;
 mod table;
 pub mod tcp;
+pub mod term;
 pub mod udp;
 mod value;
 
@@ -55,6 +56,11 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &replication::LAYOUT,
     &greeting::LAYOUT,
     &greeting::SETTING_LAYOUT,
+    &term::HEARTBEAT_LAYOUT,
+    &term::REPLY_LAYOUT,
+    &term::QUESTION_LAYOUT,
+    &term::ANSWER_LAYOUT,
+    &term::ROW_LAYOUT,
     &chain::LAYOUT,
     &chain::ENTRY_LAYOUT,
     &chain::SHARD_LAYOUT,

@@ -5,6 +5,8 @@
 //! datagram holds one message: a fixed header, the flow's state, and perhaps a
 //! packet (a whole Ethernet frame). All integers are big-endian.
 
+pub mod older;
+
 use core::fmt;
 
 use crate::checksum::Sum;
@@ -17,7 +19,7 @@ use crate::{Error, Header};
 pub const PORT: u16 = 4793;
 
 /// The version of the message format, the value of [`field::VERSION`].
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Length in bytes of a flow key.
 pub const KEY_LENGTH: usize = 16;
@@ -45,7 +47,7 @@ header! {
     view Packet;
     may_not_fit Replication;
     fields {
-        VERSION        8 (version: u8)          => "1";
+        VERSION        8 (version: u8)          => "2";
         TYPE           8 (type_number: u8)      => "type of message, see below";
         CODE           8  code: u8              => "refusals: why; otherwise 0";
         FLAGS          8 (flags: u8) =>
@@ -74,10 +76,9 @@ header! {
         SEQUENCE      32  sequence: u32 =>
             "requests: of the state on board; in release requests, and lease requests with a \
              lease_epoch, of the last write under that; replies: of the state that the tail holds";
-        PARKED        32  parked: u32 =>
-            "replies: µs for which the request waited at the store";
-        PERIOD        32  period: u32 =>
-            "replies: µs of lease granted or renewed; 0: not renewed (rule 5)";
+        AGE           64  age: u64 =>
+            "IDLE: µs for which a lease must have been unused; USED, RELEASE_REQUEST: µs since the \
+             lease was last used, of a release without a slot 0 (rule 22)";
         ATTEMPT       16  attempt: u16 =>
             "requests: 0 for the first transmission, counted up by retransmission; replies echo it";
         STATE_LENGTH  16 (state_length: usize)  => "bytes of state that follow";
@@ -103,40 +104,47 @@ pub enum MessageType {
     LeaseRequest = 0x01,
     /// A switch writes the flow's state, perhaps with the output packet.
     WriteRequest = 0x02,
-    /// A reader asks for more lease time.
+    /// A reader's packet goes by the store, to leave behind those in front of it (rule 26).
     RenewRequest = 0x03,
     /// A switch asks whether the whole chain is alive.
     ProbeRequest = 0x04,
     /// A switch gives a lease up (rule 19).
     ReleaseRequest = 0x05,
+    /// A switch has used a lease since the time that an [`Idle`](Self::Idle) names (rule 22).
+    Used = 0x06,
     /// A lease was granted; carries the flow's state.
     LeaseReply = 0x11,
     /// Every replica has the write.
     WriteReply = 0x12,
-    /// The lease was renewed, or not, as the period says.
+    /// The packet comes back.
     RenewReply = 0x13,
     /// The whole chain is alive.
     ProbeReply = 0x14,
     /// The store asks a holder to give its lease up (rule 19). The head sends it,
     /// in answer to nothing.
     Recall = 0x15,
+    /// The store asks a holder whether it has used its lease of late, and to give it up if it
+    /// has not (rule 22). The head sends it, in answer to nothing.
+    Idle = 0x16,
     /// The request was refused; the code says why.
     Refusal = 0x1f,
 }
 
 impl MessageType {
     /// Every type, in the order of the values.
-    pub const ALL: [MessageType; 11] = [
+    pub const ALL: [MessageType; 13] = [
         MessageType::LeaseRequest,
         MessageType::WriteRequest,
         MessageType::RenewRequest,
         MessageType::ProbeRequest,
         MessageType::ReleaseRequest,
+        MessageType::Used,
         MessageType::LeaseReply,
         MessageType::WriteReply,
         MessageType::RenewReply,
         MessageType::ProbeReply,
         MessageType::Recall,
+        MessageType::Idle,
         MessageType::Refusal,
     ];
 

@@ -14,7 +14,7 @@ use stateplane_wire::coordination_control as clients;
 use stateplane_wire::greeting::{Greeting, Setting, SettingName};
 use stateplane_wire::multicast_control as hosts;
 use stateplane_wire::replication::{self, Key, MessageType};
-use stateplane_wire::{ethernet, ipv4, multicast, sync, tcp, udp};
+use stateplane_wire::{ethernet, ipv4, multicast, sync, tcp, term, udp};
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 1, 2, 3);
 const B: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
@@ -121,8 +121,7 @@ fn messages_between_switch_and_store() {
             ingress_port: 0x4142,
             lease_epoch: 0x5152_5354,
             sequence: 0x5556_5758,
-            parked: 0x6162_6364,
-            period: 0x6566_6768,
+            age: 0x6162_6364_6566_6768,
             attempt: 0x7172,
             state: if kind == MessageType::WriteRequest {
                 b"state"
@@ -138,6 +137,61 @@ fn messages_between_switch_and_store() {
         )
     };
     compare("replication", MessageType::ALL.map(message).to_vec());
+}
+
+#[test]
+fn messages_of_terms() {
+    let row = |shard, flags| term::Row {
+        shard,
+        epoch: 0x0102_0304,
+        flags,
+    };
+    let changes = term::Changes {
+        stream: 0x1112_1314,
+        after: 0x1516_1718,
+        version: 0x191a_1b1c,
+        rows: vec![row(0x2122, 1), row(0x2324, 3), row(0x2526, 0)],
+    };
+    let (number, send_time) = (0x3132, 0x3334_3536_3738);
+    let heartbeat = term::Heartbeat {
+        switch_id: 0x4142_4344,
+        incarnation: 0x4546_4748,
+        number,
+        send_time,
+        stream: 0x1112_1314,
+        version: 0x1516_1718,
+    };
+    let reply = term::Reply {
+        switch_id: 0x4142_4344,
+        incarnation: 0x4546_4748,
+        number,
+        send_time,
+        promise: 100_000,
+        withheld: vec![0x5152],
+        changes: changes.clone(),
+    };
+    let question = term::Question {
+        server: 0x4142_4344,
+        incarnation: 0x4546_4748,
+        number: 0x3132_3334,
+        backing: 400_000,
+        stream: 0x1112_1314,
+        version: 0x1516_1718,
+    };
+    let answer = term::Answer {
+        server: 0x4142_4344,
+        incarnation: 0x4546_4748,
+        number: 0x3132_3334,
+        whole: true,
+        changes,
+    };
+    let messages = [
+        ("heartbeat", heartbeat.to_vec().unwrap()),
+        ("reply", reply.to_vec().unwrap()),
+        ("question", question.to_vec()),
+        ("answer", answer.to_vec()),
+    ];
+    compare("term", named(messages));
 }
 
 #[test]
@@ -174,8 +228,6 @@ fn messages_between_replicas() {
 fn entries_of_updates() {
     let grant = |holder, creation| Decision::Grant {
         lease_epoch: 0x0102_0304,
-        parked: 0x0506_0708,
-        period: 0x090a_0b0c,
         holder,
         creation,
     };
@@ -197,26 +249,9 @@ fn entries_of_updates() {
         ("grant_zero", grant(None, Some(zero))),
         ("grant_mapping", grant(Some(0x1718), Some(mapping))),
         ("grant_server", grant(None, Some(server))),
-        (
-            "write",
-            Decision::Write {
-                install: false,
-                period: 0x2122_2324,
-            },
-        ),
-        (
-            "write_install",
-            Decision::Write {
-                install: true,
-                period: 0,
-            },
-        ),
-        (
-            "renew",
-            Decision::Renew {
-                period: 0x2526_2728,
-            },
-        ),
+        ("write", Decision::Write { install: false }),
+        ("write_install", Decision::Write { install: true }),
+        ("renew", Decision::Renew),
         ("probe", Decision::Probe),
         (
             "refuse",

@@ -10,7 +10,7 @@ use crate::{Error, Header};
 header! {
     layout pub ENTRY_LAYOUT = "chain entry",
         then "the request as the head received it; of an expiry the key (16 bytes)";
-    length pub ENTRY_HEADER_LENGTH = 32;
+    length pub ENTRY_HEADER_LENGTH = 24;
     /// Fields of an entry; one that a decision does not use is 0.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     struct Fixed {}
@@ -25,9 +25,6 @@ header! {
         CODE           16 code: u16 => "refusals: why";
         LEASE_EPOCH    32 lease_epoch: u32 =>
             "grants: the epoch granted; refusals: the present epoch";
-        PARKED         32 parked: u32 => "grants: µs for which the request waited at the head";
-        PERIOD         32 period: u32 =>
-            "grants, writes, renewals: µs of lease, 0 if not renewed";
         SWITCH         48 switch: SocketAddrV4 =>
             "address and UDP port of the switch that the tail answers";
         PAYLOAD        48 payload: [u8; 6] =>
@@ -67,10 +64,6 @@ pub enum Decision {
     Grant {
         /// The epoch granted.
         lease_epoch: u32,
-        /// µs for which the request waited at the head.
-        parked: u32,
-        /// µs of lease, 0 if a repeated grant is not renewed.
-        period: u32,
         /// `Some` place among the holders if the lease is shared.
         holder: Option<u16>,
         /// Creation of the first state of a flow without a record.
@@ -80,14 +73,9 @@ pub enum Decision {
     Write {
         /// True if its state is newer than the record's and replaces it.
         install: bool,
-        /// µs of lease, 0 if not renewed.
-        period: u32,
     },
-    /// A renewal of a present holder is answered.
-    Renew {
-        /// µs of lease, 0 if not renewed.
-        period: u32,
-    },
+    /// The packet of a present holder's renewal goes back.
+    Renew,
     /// The switch asked whether the chain is alive.
     Probe,
     /// The request is refused.
@@ -131,7 +119,7 @@ impl Decision {
         match self {
             Decision::Grant { .. } => 1,
             Decision::Write { .. } => 2,
-            Decision::Renew { .. } => 3,
+            Decision::Renew => 3,
             Decision::Probe => 4,
             Decision::Refuse { .. } => 5,
             Decision::Expire { .. } => 6,
@@ -164,25 +152,18 @@ impl<'a> Entry<'a> {
         let (bytes, mut request) = split(header, bytes)?;
         let fixed = Fixed::from_header(bytes);
         let Fixed {
-            flags,
-            lease_epoch,
-            parked,
-            period,
-            ..
+            flags, lease_epoch, ..
         } = fixed;
         let decision = match fixed.decision {
             1 => Decision::Grant {
                 lease_epoch,
-                parked,
-                period,
                 holder: (flags & entry_flag::SHARED != 0).then_some(fixed.holder),
                 creation: fixed.creation(),
             },
             2 => Decision::Write {
                 install: flags & entry_flag::INSTALL != 0,
-                period,
             },
-            3 => Decision::Renew { period },
+            3 => Decision::Renew,
             4 => Decision::Probe,
             5 => Decision::Refuse {
                 code: fixed.code()?,
@@ -269,12 +250,10 @@ impl<'a> Entry<'a> {
         match self.decision {
             Decision::Grant {
                 lease_epoch,
-                parked,
-                period,
                 holder,
                 creation,
             } => {
-                (fixed.lease_epoch, fixed.parked, fixed.period) = (lease_epoch, parked, period);
+                fixed.lease_epoch = lease_epoch;
                 if let Some(holder) = holder {
                     fixed.flags |= entry_flag::SHARED;
                     fixed.holder = holder;
@@ -284,14 +263,12 @@ impl<'a> Entry<'a> {
                     fixed.payload = payload;
                 }
             }
-            Decision::Write { install, period } => {
+            Decision::Write { install } => {
                 if install {
                     fixed.flags |= entry_flag::INSTALL;
                 }
-                fixed.period = period;
             }
-            Decision::Renew { period } => fixed.period = period,
-            Decision::Probe | Decision::Release => {}
+            Decision::Renew | Decision::Probe | Decision::Release => {}
             Decision::Refuse { code, lease_epoch } => {
                 (fixed.code, fixed.lease_epoch) = (code.into(), lease_epoch);
             }

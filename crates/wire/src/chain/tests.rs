@@ -15,17 +15,15 @@ fn decision() -> impl Strategy<Value = Decision> {
         }),
     ];
     prop_oneof![
-        (any::<(u32, u32, u32, Option<u16>)>(), creation).prop_map(
-            |((lease_epoch, parked, period, holder), creation)| Decision::Grant {
+        (any::<(u32, Option<u16>)>(), creation).prop_map(|((lease_epoch, holder), creation)| {
+            Decision::Grant {
                 lease_epoch,
-                parked,
-                period,
                 holder,
-                creation
+                creation,
             }
-        ),
-        any::<(bool, u32)>().prop_map(|(install, period)| Decision::Write { install, period }),
-        any::<u32>().prop_map(|period| Decision::Renew { period }),
+        }),
+        any::<bool>().prop_map(|install| Decision::Write { install }),
+        Just(Decision::Renew),
         Just(Decision::Probe),
         Just(Decision::Release),
         any::<(u8, u32)>().prop_map(|(code, lease_epoch)| Decision::Refuse { code, lease_epoch }),
@@ -120,7 +118,7 @@ fn header_lies_where_the_protocol_page_says() {
     assert_eq!(
         repr.to_vec().unwrap(),
         [
-            b'S', b'P', b'C', b'2', 1, 2, 17, 18, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+            b'S', b'P', b'C', b'3', 1, 2, 17, 18, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
             15, 16, 19, 20, 21, 22, 23, 24, 25, 26, 0xff
         ]
     );
@@ -163,8 +161,6 @@ fn an_entry_with_a_field_that_its_decision_does_not_use_is_refused() {
         entry_field::FLAGS,
         entry_field::CODE,
         entry_field::LEASE_EPOCH,
-        entry_field::PARKED,
-        entry_field::PERIOD,
         entry_field::PAYLOAD,
         entry_field::HOLDER,
         entry_field::SHARD,
