@@ -51,8 +51,17 @@ pub struct Config {
     pub nat: Option<NatPool>,
     /// Servers of each service, for classes whose first lease assigns the flow to a server.
     pub services: Vec<Service>,
-    /// µs for which a lease is granted, from 1.
-    pub lease_period: u32,
+    /// µs for which a head promises a switch to outwait none of its leases, from 1 (rule 1).
+    pub term: u32,
+    /// µs for which a server backs the head of a chain that it follows, and for which a new head
+    /// outwaits nobody, more than `term` (rules 1b and 1c).
+    pub backing: u32,
+    /// µs of the leases that an older version of the store granted: on its data nobody is
+    /// outwaited for as long.
+    pub older_lease: u32,
+    /// Number drawn at each start of the process, from which that of its streams of rows follows
+    /// (rule 1a).
+    pub stream: u32,
     /// By how much the rate of any clock, a switch's or a server's, may differ from
     /// true time, in parts per million, up to [`MOST_CLOCK_PPM`] (rule 1). Switches
     /// allow for 900; what is beyond that the store waits longer.
@@ -96,7 +105,10 @@ impl Config {
             classes: Vec::new(),
             nat: None,
             services: Vec::new(),
-            lease_period: 1_000_000,
+            term: 100_000,
+            backing: 400_000,
+            older_lease: 1_000_000,
+            stream: 1,
             clock_ppm: 900,
             recall: true,
             evict_after: None,
@@ -177,30 +189,28 @@ impl Config {
         self
     }
 
-    /// µs by a server's clock from the grant of a lease for `period` µs until it is
-    /// certainly over at the holder, whose request had waited for `parked` µs (rule 1).
+    /// µs by a server's clock that are no shorter than 511/512 of `time` by any other clock
+    /// (rule 1).
     ///
-    /// The holder's deadline is 511/512 of `parked + period` after it sent the request,
-    /// by a clock that may be slow; `parked` and the result are counted by clocks that
-    /// may be fast. With at most 900 ppm that is `period`.
-    pub(crate) fn lease_time(&self, period: u32, parked: u32) -> u64 {
-        let (period, parked) = (u64::from(period), u64::from(parked));
-        // Of what the holder leaves out more than 2 µs remain then.
-        if self.clock_ppm <= 900 && period >= 20_000 {
-            return period;
+    /// The other counts 511/512 of `time`, by a clock that may be slow; the result is counted by
+    /// a clock that may be fast. With at most 900 ppm that is `time`.
+    pub(crate) fn lengthened(&self, time: u32) -> u64 {
+        let time = u64::from(time);
+        // Of what the other leaves out more than 2 µs remain then.
+        if self.clock_ppm <= 900 && time >= 20_000 {
+            return time;
         }
         let ppm = u64::from(self.clock_ppm);
         let slow = 512 * (1_000_000 - ppm);
         let fast = 511 * (1_000_000 + ppm);
-        // The holder rounds its deadline up by less than 1 µs.
-        let whole = ((parked + period) * fast).div_ceil(slow) + 2;
-        period.max(whole - parked.min(whole))
+        // The other rounds up by less than 1 µs.
+        time.max((time * fast).div_ceil(slow) + 2)
     }
 
-    /// The same of a lease of which it is not known for how long its request had waited:
-    /// at most until each request before it had held the lease.
-    pub(crate) fn longest_lease_time(&self) -> u64 {
-        let parked = u64::from(self.lease_period) * self.limits.parked_per_flow as u64;
-        self.lease_time(self.lease_period, u32::try_from(parked).unwrap_or(u32::MAX))
+    /// µs after a question for backing during which the head promises on the answer: what a
+    /// promise leaves of the backing, on the safe side of any clock's rate (rule 1b).
+    pub(crate) fn backed_time(&self) -> u64 {
+        let left = u64::from(self.backing.saturating_sub(self.term));
+        left - left.div_ceil(512)
     }
 }

@@ -71,11 +71,16 @@ counters! {
     duplicate,
     /// Writes whose sequence is older than the held one.
     stale_sequence,
-    /// Renewals.
+    /// Packets of readers that went by the store (rule 26).
     renewed,
-    /// Answers to a holder that did not extend its lease because another waits
-    /// (rule 5).
-    not_renewed,
+    /// Shards withheld from a switch whose holder answered no recall or question (rule 5).
+    withheld,
+    /// Lease requests dropped: a later claim of the same slot has the lease (rule 18).
+    earlier_claim,
+    /// Questions to holders whether their lease is idle (rule 22).
+    asked_idle,
+    /// Answers that a lease is used.
+    used,
     /// Holders asked to give a lease up (rule 19).
     recalled,
     /// Leases given up.

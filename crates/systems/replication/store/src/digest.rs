@@ -70,7 +70,6 @@ mod tests {
             },
             epoch: 4,
             address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
-            until: 9,
         };
         let record = Record {
             state: State::from_slice(&[1, 2, 3, 4]),
@@ -95,10 +94,6 @@ mod tests {
         // Times are each replica's own.
         let later = Record {
             last_active: 8,
-            lease: Lease::Exclusive(Holder {
-                until: 10,
-                ..holder
-            }),
             ..record.clone()
         };
         assert_eq!(of(&later), of(&record));

@@ -32,6 +32,7 @@ mod log;
 mod pair;
 mod parking;
 mod pool;
+mod promise;
 mod quota;
 mod record;
 mod remote_ports;

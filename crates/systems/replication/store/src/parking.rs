@@ -1,4 +1,4 @@
-//! Requests that wait for a lease to run out, bounded per flow and in bytes
+//! Requests that wait for a lease to end, bounded per flow and in bytes
 //! (rule 23).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,7 +21,6 @@ pub(crate) struct ParkedRequest {
     pub(crate) shared: bool,
     pub(crate) gave_up: GaveUp,
     pub(crate) has_packet: bool,
-    pub(crate) arrived: u64,
     pub(crate) from: SocketAddrV4,
     pub(crate) bytes: Vec<u8>,
 }
@@ -42,6 +41,8 @@ pub(crate) struct Queue {
     due: u64,
     /// µs until holders are recalled again.
     pub(crate) recall_after: u64,
+    /// When those that are in the way now were first recalled.
+    pub(crate) recalled: Option<u64>,
     pub(crate) requests: VecDeque<ParkedRequest>,
 }
 
@@ -116,13 +117,14 @@ impl Parking {
         self.queues.get(flow).into_iter().flat_map(|q| &q.requests)
     }
 
-    /// Lets `parked` wait; a new queue is looked at again at `due`, and its holders
-    /// are recalled then, and again `recall_after` µs later.
+    /// Lets `parked` wait at `now`; a new queue is looked at again at `due`, and its holders,
+    /// which are recalled now, are recalled again then, and `recall_after` µs later.
     ///
     /// A retransmission of a waiting request is a duplicate; it takes the waiting
     /// one's place only if it alone has the packet on board.
     pub(crate) fn park(
         &mut self,
+        now: u64,
         flow: Flow,
         parked: ParkedRequest,
         due: u64,
@@ -154,6 +156,7 @@ impl Parking {
         if queue.requests.is_empty() {
             queue.due = due;
             queue.recall_after = recall_after;
+            queue.recalled = Some(now);
             self.due.insert((due, flow));
         }
         queue.requests.push_back(parked);
@@ -226,7 +229,6 @@ mod tests {
             shared: false,
             gave_up: GaveUp::default(),
             has_packet: length > 72,
-            arrived: 0,
             from: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
             bytes: vec![0; length],
         }
@@ -235,13 +237,13 @@ mod tests {
     #[test]
     fn flows_and_bytes_are_bounded() {
         let mut parking = parking(2, 300);
-        assert_eq!(parking.park(FLOW, request(1, 1, 72), 9, 1), Parked::Waiting);
-        assert_eq!(parking.park(FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
-        assert_eq!(parking.park(FLOW, request(1, 3, 72), 9, 1), Parked::Full);
+        assert_eq!(parking.park(0, FLOW, request(1, 1, 72), 9, 1), Parked::Waiting);
+        assert_eq!(parking.park(0, FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
+        assert_eq!(parking.park(0, FLOW, request(1, 3, 72), 9, 1), Parked::Full);
         let other = (1, FLOW.1);
-        assert_eq!(parking.park(other, request(1, 1, 157), 5, 1), Parked::Full);
+        assert_eq!(parking.park(0, other, request(1, 1, 157), 5, 1), Parked::Full);
         assert_eq!(
-            parking.park(other, request(1, 1, 156), 5, 1),
+            parking.park(0, other, request(1, 1, 156), 5, 1),
             Parked::Waiting
         );
         assert_eq!(parking.load(), (3, 300));
@@ -256,24 +258,24 @@ mod tests {
             ..Limits::default()
         });
         assert_eq!(
-            parking.park(FLOW, request(1, 1, 100), 9, 1),
+            parking.park(0, FLOW, request(1, 1, 100), 9, 1),
             Parked::Waiting
         );
-        assert_eq!(parking.park(FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
-        assert_eq!(parking.park(FLOW, request(1, 3, 72), 9, 1), Parked::Full);
+        assert_eq!(parking.park(0, FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
+        assert_eq!(parking.park(0, FLOW, request(1, 3, 72), 9, 1), Parked::Full);
         // With its packet on board the second one would be too much.
         assert_eq!(
-            parking.park(FLOW, request(1, 2, 101), 9, 1),
+            parking.park(0, FLOW, request(1, 2, 101), 9, 1),
             Parked::Duplicate
         );
         assert_eq!(parking.load(), (2, 172));
         let mut other = request(2, 1, 100);
         other.from.set_ip(Ipv4Addr::new(10, 0, 0, 2));
-        assert_eq!(parking.park(FLOW, other, 9, 1), Parked::Waiting);
+        assert_eq!(parking.park(0, FLOW, other, 9, 1), Parked::Waiting);
         parking.take_due(9).unwrap();
         assert!(parking.load.by_switch.is_empty());
         assert_eq!(
-            parking.park(FLOW, request(1, 3, 200), 9, 1),
+            parking.park(0, FLOW, request(1, 3, 200), 9, 1),
             Parked::Waiting
         );
     }
@@ -281,14 +283,14 @@ mod tests {
     #[test]
     fn a_retransmission_keeps_the_packet_on_board() {
         let mut parking = parking(4, 1000);
-        parking.park(FLOW, request(1, 1, 100), 9, 1);
+        parking.park(0, FLOW, request(1, 1, 100), 9, 1);
         assert_eq!(
-            parking.park(FLOW, request(1, 1, 72), 9, 1),
+            parking.park(0, FLOW, request(1, 1, 72), 9, 1),
             Parked::Duplicate
         );
-        parking.park(FLOW, request(1, 2, 72), 9, 1);
+        parking.park(0, FLOW, request(1, 2, 72), 9, 1);
         assert_eq!(
-            parking.park(FLOW, request(1, 2, 90), 9, 1),
+            parking.park(0, FLOW, request(1, 2, 90), 9, 1),
             Parked::Duplicate
         );
         let packets = parking.requests(&FLOW).map(|q| q.bytes.len());
@@ -299,8 +301,8 @@ mod tests {
     #[test]
     fn what_is_taken_out_and_put_back_is_counted_once() {
         let mut parking = parking(4, 1000);
-        parking.park(FLOW, request(1, 1, 100), 9, 1);
-        parking.park(FLOW, request(2, 1, 80), 9, 1);
+        parking.park(0, FLOW, request(1, 1, 100), 9, 1);
+        parking.park(0, FLOW, request(2, 1, 80), 9, 1);
         assert!(parking.take_due(8).is_none());
         let (flow, mut queue) = parking.take_due(9).unwrap();
         assert_eq!(parking.load(), (0, 0));
@@ -317,7 +319,7 @@ mod tests {
     #[test]
     fn a_queue_that_is_hastened_is_due_at_once() {
         let mut parking = parking(4, 1000);
-        parking.park(FLOW, request(1, 1, 100), 9, 1);
+        parking.park(0, FLOW, request(1, 1, 100), 9, 1);
         parking.hasten(&(1, FLOW.1), 4);
         assert_eq!(parking.next_due(), Some(9));
         parking.hasten(&FLOW, 4);

@@ -5,6 +5,8 @@ use core::net::SocketAddrV4;
 use smallvec::SmallVec;
 use stateplane_wire::replication::{Key, Packet};
 
+use crate::serial::newer;
+
 /// The requester of a lease: one slot claim of one start of one switch (rules 2 and 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
@@ -17,6 +19,12 @@ pub struct Owner {
 }
 
 impl Owner {
+    /// True if this is a later claim of the same start of the switch than `other`.
+    pub(crate) fn supersedes(&self, other: &Owner) -> bool {
+        let same = self.switch == other.switch && self.incarnation == other.incarnation;
+        same && newer(self.claim, other.claim)
+    }
+
     /// The owner on whose behalf `packet` was sent.
     pub fn of(packet: &Packet<'_>) -> Owner {
         Owner {
@@ -57,12 +65,10 @@ pub struct Holder {
     /// Address from which the owner sent its request, and to which a recall of the lease is sent
     /// (rule 19).
     pub address: SocketAddrV4,
-    /// The replica's own time in µs from which the lease is certainly over.
-    pub until: u64,
 }
 
-/// The grants that count. An expired one counts, for its writes and renewals,
-/// until another is made.
+/// The grants that count. One whose switch has no term any more counts, for its writes and
+/// renewals, until another is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lease {
     /// No lease is held or requested.
@@ -83,18 +89,6 @@ impl Lease {
         }
     }
 
-    fn holders_mut(&mut self) -> &mut [Holder] {
-        match self {
-            Lease::None => &mut [],
-            Lease::Exclusive(holder) => core::slice::from_mut(holder),
-            Lease::Shared(holders) => holders,
-        }
-    }
-
-    /// The time from which every grant is over; 0 if there is none.
-    pub fn until(&self) -> u64 {
-        self.holders().iter().map(|h| h.until).max().unwrap_or(0)
-    }
 }
 
 /// A flow's state: short ones, as most programs have, lie in the record itself.
@@ -144,12 +138,10 @@ impl Record {
         self.lease.holders().iter().position(|h| h.owner == *owner)
     }
 
-    /// The grant that `owner` holds under `epoch`.
-    pub(crate) fn grant_mut(&mut self, owner: &Owner, epoch: u32) -> Option<&mut Holder> {
-        self.lease
-            .holders_mut()
-            .iter_mut()
-            .find(|h| h.owner == *owner && h.epoch == epoch)
+    /// True if `owner` holds a grant under `epoch`.
+    pub(crate) fn has_grant(&self, owner: &Owner, epoch: u32) -> bool {
+        let mut holders = self.lease.holders().iter();
+        holders.any(|h| h.owner == *owner && h.epoch == epoch)
     }
 
     /// Takes `owner` from the holders if it holds the lease under `epoch`; whether
@@ -168,39 +160,50 @@ impl Record {
         true
     }
 
-    /// The holders whose leases conflict with a grant to `owner` at `now`.
-    pub(crate) fn in_the_way(
-        &self,
-        now: u64,
-        owner: Owner,
-        shared: bool,
-    ) -> impl Iterator<Item = &Holder> {
+    /// The holders whose leases conflict with a grant to `owner`, over or not.
+    pub(crate) fn in_the_way(&self, owner: Owner, shared: bool) -> impl Iterator<Item = &Holder> {
         let together = shared && matches!(self.lease, Lease::Shared(_));
         let holders = self.lease.holders().iter();
-        holders.filter(move |h| !together && h.owner != owner && h.until > now)
+        holders.filter(move |h| !together && h.owner != owner)
     }
 
-    /// The time until which a new grant to `owner` would meet another's lease; 0
-    /// if it meets none.
-    pub(crate) fn blocked_until(&self, owner: &Owner, shared: bool) -> u64 {
-        if shared && matches!(self.lease, Lease::Shared(_)) {
-            return 0;
-        }
-        let others = self.lease.holders().iter().filter(|h| h.owner != *owner);
-        others.map(|h| h.until).max().unwrap_or(0)
+    /// True if a later claim of the same start of the switch than `owner`'s has a grant.
+    pub(crate) fn has_later_claim(&self, owner: &Owner) -> bool {
+        let mut holders = self.lease.holders().iter();
+        holders.any(|h| h.owner.supersedes(owner))
     }
 
-    /// The place that another shared grant takes at `now`: behind the last, or
-    /// that of an expired one. `None` if `limit` valid ones are there.
-    pub(crate) fn free_place(&self, now: u64, limit: u16) -> Option<u16> {
-        let Lease::Shared(holders) = &self.lease else {
-            return Some(0);
+    /// The holders that a shared grant to `owner` leaves: those but for earlier claims of the
+    /// same start of the switch (rule 18).
+    fn beside(&self, owner: &Owner) -> impl Iterator<Item = &Holder> {
+        let holders = match &self.lease {
+            Lease::Shared(holders) => holders.as_slice(),
+            _ => &[],
         };
-        if holders.len() < usize::from(limit) {
-            return Some(holders.len() as u16);
+        holders.iter().filter(|h| !owner.supersedes(&h.owner))
+    }
+
+    /// Takes earlier claims of the same start of the switch from the holders of a shared lease.
+    pub(crate) fn drop_earlier_claims(&mut self, owner: &Owner) {
+        if let Lease::Shared(holders) = &mut self.lease {
+            holders.retain(|h| !owner.supersedes(&h.owner));
         }
-        let expired = holders.iter().position(|h| h.until <= now)?;
-        Some(expired as u16)
+    }
+
+    /// The place that a shared grant to `owner` takes, once earlier claims are dropped: its own,
+    /// or behind the last, or that of one that is `over`. `None` if `limit` others are there.
+    pub(crate) fn place_for(
+        &self,
+        owner: &Owner,
+        limit: u16,
+        over: impl Fn(&Holder) -> bool,
+    ) -> Option<u16> {
+        let own = self.beside(owner).position(|h| h.owner == *owner);
+        let count = self.beside(owner).count();
+        let behind = (count < usize::from(limit)).then_some(count);
+        let place = own.or(behind);
+        let place = place.or_else(|| self.beside(owner).position(over))?;
+        u16::try_from(place).ok()
     }
 }
 
@@ -216,12 +219,11 @@ mod tests {
         }
     }
 
-    fn holder(switch: u32, until: u64) -> Holder {
+    fn holder(switch: u32) -> Holder {
         Holder {
             owner: owner(switch),
             epoch: switch,
             address: SocketAddrV4::new(switch.into(), 1),
-            until,
         }
     }
 
@@ -237,63 +239,77 @@ mod tests {
         }
     }
 
-    #[test]
-    fn exclusive_leases_block_others_but_not_their_owner() {
-        let record = record(Lease::Exclusive(holder(1, 50)));
-        assert_eq!(record.blocked_until(&owner(1), false), 0);
-        assert_eq!(record.blocked_until(&owner(2), false), 50);
-        assert_eq!(record.blocked_until(&owner(2), true), 50);
+    fn in_the_way(record: &Record, of: u32, shared: bool) -> Vec<u32> {
+        let found = record.in_the_way(owner(of), shared);
+        found.map(|h| h.owner.switch).collect()
     }
 
     #[test]
-    fn shared_leases_block_exclusive_ones_until_the_last_is_over() {
-        let record = record(Lease::Shared(vec![holder(1, 50), holder(2, 70)]));
-        assert_eq!(record.blocked_until(&owner(3), true), 0);
-        assert_eq!(record.blocked_until(&owner(3), false), 70);
-        assert_eq!(record.blocked_until(&owner(2), false), 50);
+    fn exclusive_leases_are_in_the_way_of_others_but_not_of_their_owner() {
+        let record = record(Lease::Exclusive(holder(1)));
+        assert_eq!(in_the_way(&record, 1, false), [0; 0]);
+        assert_eq!(in_the_way(&record, 2, false), [1]);
+        assert_eq!(in_the_way(&record, 2, true), [1]);
+    }
+
+    #[test]
+    fn shared_leases_are_in_the_way_of_exclusive_ones() {
+        let record = record(Lease::Shared(vec![holder(1), holder(2)]));
+        assert_eq!(in_the_way(&record, 3, true), [0; 0]);
+        assert_eq!(in_the_way(&record, 3, false), [1, 2]);
+        assert_eq!(in_the_way(&record, 2, false), [1]);
     }
 
     #[test]
     fn a_lease_is_over_when_its_last_holder_gives_it_up() {
-        let mut shared = record(Lease::Shared(vec![holder(1, 50), holder(2, 70)]));
+        let mut shared = record(Lease::Shared(vec![holder(1), holder(2)]));
         assert!(!shared.release(&owner(1), 2));
         assert!(shared.release(&owner(1), 1));
-        assert_eq!(shared.lease, Lease::Shared(vec![holder(2, 70)]));
+        assert_eq!(shared.lease, Lease::Shared(vec![holder(2)]));
         assert!(shared.release(&owner(2), 2));
         assert_eq!(shared.lease, Lease::None);
-        let mut exclusive = record(Lease::Exclusive(holder(1, 50)));
+        let mut exclusive = record(Lease::Exclusive(holder(1)));
         assert!(!exclusive.release(&owner(2), 1));
         assert!(exclusive.release(&owner(1), 1));
         assert_eq!(exclusive.lease, Lease::None);
     }
 
     #[test]
-    fn whoever_is_in_the_way_is_another_with_a_valid_lease() {
-        let record = record(Lease::Shared(vec![holder(1, 50), holder(2, 70)]));
-        let who = |now, of, shared| {
-            let found = record.in_the_way(now, owner(of), shared);
-            found.map(|h| h.owner.switch).collect::<Vec<_>>()
+    fn places_are_reused_only_of_one_that_is_over() {
+        let record = record(Lease::Shared(vec![holder(1), holder(2)]));
+        let place = |limit, over: u32| {
+            record.place_for(&owner(3), limit, |h| h.owner.switch == over)
         };
-        assert_eq!(who(49, 3, false), [1, 2]);
-        assert_eq!(who(50, 3, false), [2]);
-        assert_eq!(who(49, 1, false), [2]);
-        assert_eq!(who(49, 3, true), [0; 0]);
+        assert_eq!(place(3, 0), Some(2));
+        assert_eq!(place(2, 0), None);
+        assert_eq!(place(2, 2), Some(1));
+        assert_eq!(record.place_for(&owner(2), 2, |_| false), Some(1));
     }
 
     #[test]
-    fn places_are_reused_only_after_their_lease() {
-        let record = record(Lease::Shared(vec![holder(1, 50), holder(2, 40)]));
-        assert_eq!(record.free_place(0, 3), Some(2));
-        assert_eq!(record.free_place(39, 2), None);
-        assert_eq!(record.free_place(40, 2), Some(1));
-        assert_eq!(record.free_place(50, 2), Some(0));
+    fn a_grant_takes_the_place_of_earlier_claims_of_its_switch() {
+        let later = Owner {
+            claim: 2,
+            ..owner(1)
+        };
+        let mut record = record(Lease::Shared(vec![holder(1), holder(2)]));
+        assert_eq!(record.place_for(&later, 2, |_| false), Some(1));
+        assert!(!record.has_later_claim(&later));
+        record.drop_earlier_claims(&later);
+        assert_eq!(record.lease, Lease::Shared(vec![holder(2)]));
+        record.lease = Lease::Shared(vec![Holder {
+            owner: later,
+            ..holder(1)
+        }]);
+        assert!(record.has_later_claim(&owner(1)));
+        assert!(!record.has_later_claim(&owner(2)));
     }
 
     #[test]
     fn a_grant_needs_owner_and_epoch() {
-        let mut record = record(Lease::Shared(vec![holder(1, 50), holder(2, 40)]));
-        assert!(record.grant_mut(&owner(2), 2).is_some());
-        assert!(record.grant_mut(&owner(2), 1).is_none());
-        assert!(record.grant_mut(&owner(3), 2).is_none());
+        let record = record(Lease::Shared(vec![holder(1), holder(2)]));
+        assert!(record.has_grant(&owner(2), 2));
+        assert!(!record.has_grant(&owner(2), 1));
+        assert!(!record.has_grant(&owner(3), 2));
     }
 }

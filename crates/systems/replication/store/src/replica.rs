@@ -30,7 +30,9 @@ use crate::link::Receiver;
 use crate::log::Log;
 use crate::pair::Ended;
 use crate::parking::{Flow, Parking};
+use crate::promise::Promises;
 use crate::quota::Tenants;
+use crate::record::{Owner, Record};
 use crate::service::ServerLoads;
 use crate::shard::{Records, Shard};
 
@@ -42,6 +44,7 @@ pub(crate) use pairs::standing;
 use persist::LONGEST_WINDOW;
 pub(crate) use persist::{Restoring, SavedReplica};
 pub use place::Place;
+use idle::Question;
 use reclaim::Reclaims;
 
 /// Destination of a datagram.
@@ -81,6 +84,16 @@ pub struct Replica {
     pub(crate) parking: Parking,
     /// As head: who waits for the port of an ended connection.
     reclaims: Reclaims,
+    /// As head: records whose holders were asked whether they are idle.
+    questions: BTreeMap<Flow, Question>,
+    /// Promises to switches, which a server lends to all its replicas.
+    pub(crate) promises: Promises,
+    /// As head it outwaits nobody before (rule 1c).
+    outwaits_from: u64,
+    /// As head it grants nothing before.
+    grants_from: u64,
+    /// When it took its place.
+    placed: u64,
     /// When the head looks whether a record, of a mapping the outbound one, is
     /// idle.
     expiry_due: BTreeSet<(u64, Flow)>,
@@ -143,6 +156,11 @@ impl Replica {
             unhealthy: BTreeSet::new(),
             parking: Parking::new(limits),
             reclaims: Reclaims::default(),
+            questions: BTreeMap::new(),
+            promises: Promises::default(),
+            outwaits_from: 0,
+            grants_from: 0,
+            placed: 0,
             expiry_due: BTreeSet::new(),
             place,
             applied: 0,
@@ -264,6 +282,34 @@ impl Replica {
         self.place.position + 1 == self.place.length && self.install.is_none()
     }
 
+    /// Promises at `now` to outwait no lease of that start of a switch for the configured time
+    /// (rule 1); `false` if too many are remembered. A server's replicas share promises.
+    pub fn promise(&mut self, now: u64, switch: u32, incarnation: u32) -> bool {
+        let until = now.saturating_add(self.config.lengthened(self.config.term));
+        self.promises.promise(now, (switch, incarnation), until)
+    }
+
+    /// The time from which `owner`'s lease of a flow of `shard` may be outwaited, unless more is
+    /// promised meanwhile.
+    pub fn outwaits(&self, shard: u16, owner: &Owner) -> u64 {
+        let faults = &self.config.faults;
+        let promised = self.promises.until(shard, owner);
+        let term = self.config.lengthened(self.config.term);
+        let forgotten = faults.promise_per_chain && promised < self.placed.saturating_add(term);
+        if faults.forget_promises || forgotten {
+            self.outwaits_from
+        } else {
+            self.outwaits_from.max(promised)
+        }
+    }
+
+    /// The time from which every lease of `record` may be outwaited; 0 if there is none.
+    fn over(&self, shard: u16, record: &Record) -> u64 {
+        let holders = record.lease.holders().iter();
+        let over = holders.map(|holder| self.outwaits(shard, &holder.owner));
+        over.max().unwrap_or(0)
+    }
+
     /// True if the head must decide nothing until its successor has acknowledged more entries.
     fn window_is_full(&self) -> bool {
         self.awaits_successor()
@@ -323,8 +369,7 @@ pub(crate) fn echo<'a>(request: &Packet<'a>, chain_epoch: u32) -> Repr<'a> {
         code: 0,
         lease_epoch: 0,
         sequence: 0,
-        parked: 0,
-        period: 0,
+        age: 0,
         state: &[],
         packet: None,
         ..Repr::parse(request)

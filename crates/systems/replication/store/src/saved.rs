@@ -7,8 +7,14 @@
 //! big-endian. A record is its kind (1 byte), the number of the chain that it is about (2),
 //! and what the kind says.
 
+use stateplane_wire::chain::{Decision, ENTRY_HEADER_LENGTH, Entry};
+use stateplane_wire::replication::older;
+
 /// Version of the records.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
+
+/// The version before, whose entries have messages of version 1 between switch and store.
+const OLDER: u8 = 3;
 
 /// First byte of each record.
 pub(crate) mod kind {
@@ -75,12 +81,14 @@ pub(crate) struct Begin {
     pub(crate) starts: u32,
     /// Fingerprint of the configuration on which the state depends.
     pub(crate) fingerprint: u64,
+    /// Version of the records.
+    pub(crate) version: u8,
 }
 
 impl Begin {
     pub(crate) fn record(&self) -> Vec<u8> {
         let parts: [&[u8]; 4] = [
-            &[VERSION],
+            &[self.version],
             &self.incarnation.to_be_bytes(),
             &self.starts.to_be_bytes(),
             &self.fingerprint.to_be_bytes(),
@@ -90,8 +98,8 @@ impl Begin {
 
     pub(crate) fn parse(body: &[u8]) -> Result<Begin, RecoveryError> {
         let (version, rest) = number::<1>(body)?;
-        if version != u64::from(VERSION) {
-            let version = version as u8;
+        let version = version as u8;
+        if ![OLDER, VERSION].contains(&version) {
             return Err(RecoveryError::Version { version });
         }
         let (incarnation, rest) = number::<4>(rest)?;
@@ -104,8 +112,27 @@ impl Begin {
             incarnation: incarnation as u32,
             starts: starts as u32,
             fingerprint,
+            version,
         })
     }
+}
+
+/// An entry of the older version, behind `front` bytes, in the present one.
+pub(crate) fn upgrade(front: usize, body: &[u8]) -> Result<Vec<u8>, RecoveryError> {
+    let (before, entry) = body.split_at_checked(front).ok_or(RecoveryError::Malformed)?;
+    // The times of a lease, 8 bytes behind the first 8, are no more.
+    let (fixed, rest) = entry.split_at_checked(8).ok_or(RecoveryError::Malformed)?;
+    let (_, rest) = rest.split_at_checked(8).ok_or(RecoveryError::Malformed)?;
+    let mut upgraded = [before, fixed, rest].concat();
+    let Ok(entry) = Entry::parse(&upgraded[front..]) else {
+        return Err(RecoveryError::Malformed);
+    };
+    if !matches!(entry.decision, Decision::Expire { .. }) {
+        let message = older::upgrade(entry.request).map_err(|_| RecoveryError::Malformed)?;
+        upgraded.truncate(front + ENTRY_HEADER_LENGTH);
+        upgraded.extend_from_slice(&message);
+    }
+    Ok(upgraded)
 }
 
 /// Why records make no server.

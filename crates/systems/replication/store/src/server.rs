@@ -6,6 +6,7 @@
 //! all shards and never changes.
 
 mod persist;
+mod terms;
 
 pub use persist::{Recovery, SavedState, Setup};
 
@@ -15,14 +16,18 @@ use std::sync::Arc;
 use core::net::SocketAddrV4;
 
 use persist::Unsaved;
+use terms::Terms;
 use serde::Serialize;
 use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
+use stateplane_wire::Error;
 use stateplane_wire::chain;
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message};
-use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr};
+use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr, older};
+use stateplane_wire::term::is_term;
 
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
+use crate::promise::Promises;
 use crate::replica::{Destination, Place, Replica, echo, fetch};
 
 /// Destination of a server's datagram.
@@ -63,6 +68,18 @@ pub struct ServerCounters {
     pub chains_lost: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
+    /// Heartbeats of switches that were answered.
+    pub promised: u64,
+    /// Heartbeats of switches that were dropped: too many starts of switches are remembered.
+    pub too_many_switches: u64,
+    /// Questions for backing sent.
+    pub backing_asked: u64,
+    /// Answers to questions of others.
+    pub backing_answered: u64,
+    /// Datagrams of terms that are none, or not for a server, dropped.
+    pub term_malformed: u64,
+    /// Requests of switches that speak an older version, refused in that.
+    pub older_version: u64,
 }
 
 /// A disk lost entries of a chain that never changes, so that no other can give them back.
@@ -84,6 +101,10 @@ struct Hosted {
     config: Option<ChainConfig>,
     due: Option<u64>,
     had_joined: bool,
+    /// As tail it has reported in this configuration that a replica joined, or may have.
+    told_joined: bool,
+    /// How much must be on the disk before this configuration counts for others.
+    settled: u64,
     /// Number of the newest configuration that the controller told since the replica fell silent.
     told: u32,
 }
@@ -96,6 +117,8 @@ impl Hosted {
             config: None,
             due: None,
             had_joined: false,
+            told_joined: false,
+            settled: 0,
             told: 0,
         }
     }
@@ -105,6 +128,9 @@ impl Hosted {
         self.replica.place().epoch.max(self.told)
     }
 }
+
+/// Most switches that are told of as they speak an older version.
+const MOST_OLDER: usize = 1024;
 
 /// Source of the server's positions in chains.
 #[derive(Debug, Clone)]
@@ -150,6 +176,12 @@ pub struct Server {
     outbox: VecDeque<Datagram>,
     counters: ServerCounters,
     invariants: Invariants,
+    /// What its replicas have promised to switches.
+    promises: Promises,
+    terms: Terms,
+    /// Switches that speak an older version, and those of them to be told of.
+    older: BTreeSet<u32>,
+    older_untold: VecDeque<(u32, u8)>,
     /// Counts of replicas that are gone.
     past: Counters,
     past_broken: BrokenCounts,
@@ -211,6 +243,10 @@ impl Server {
     fn empty(template: Config, incarnation: u32, management: Management) -> Server {
         Server {
             invariants: Invariants::new(template.authentic),
+            promises: Promises::default(),
+            terms: Terms::new(template.stream),
+            older: BTreeSet::new(),
+            older_untold: VecDeque::new(),
             template,
             incarnation,
             management,
@@ -242,15 +278,56 @@ impl Server {
 
     /// Takes a datagram that came from `from` to the request port at `now`.
     pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        if is_term(bytes) {
+            self.handle_heartbeat(now, from, bytes);
+            return;
+        }
         // The chain of anything that is not a message is of no interest.
-        let chain = Packet::new_unsummed(bytes).map_or(0, |packet| self.chain_of(&packet));
-        match self.chains.get_mut(&chain) {
-            Some(hosted) => {
-                hosted.replica.handle_request(now, from, bytes);
-                self.touched(chain);
-            }
+        let packet = Packet::new_unsummed(bytes);
+        if let Err(Error::Version { .. }) = packet
+            && self.refuse_older(from, bytes)
+        {
+            return;
+        }
+        let chain = packet.map_or(0, |packet| self.chain_of(&packet));
+        let known = self.with_replica(chain, |replica| {
+            replica.handle_request(now, from, bytes);
+        });
+        match known {
+            Some(()) => self.touched(chain),
             None => self.refuse(from, bytes),
         }
+    }
+
+    /// Lends the replica of `chain` the promises for as long as `work` takes.
+    fn with_replica<R>(&mut self, chain: u16, work: impl FnOnce(&mut Replica) -> R) -> Option<R> {
+        let hosted = self.chains.get_mut(&chain)?;
+        hosted.replica.promises = core::mem::take(&mut self.promises);
+        let result = work(&mut hosted.replica);
+        self.promises = core::mem::take(&mut hosted.replica.promises);
+        Some(result)
+    }
+
+    /// Refuses a request of version 1 in version 1; `false` if it is none.
+    fn refuse_older(&mut self, to: SocketAddrV4, bytes: &[u8]) -> bool {
+        let Some((switch, refusal)) = older::refusal(bytes, RefusalCode::WrongServer) else {
+            return false;
+        };
+        self.counters.older_version += 1;
+        if self.older.len() < MOST_OLDER && self.older.insert(switch) {
+            self.older_untold.push_back((switch, older::VERSION));
+        }
+        self.outbox.push_back(Datagram {
+            to: Recipient::Switch(to),
+            bytes: Arc::new(refusal),
+        });
+        true
+    }
+
+    /// The next switch that speaks an older version, and which, to be told to whoever runs the
+    /// server; each is given once.
+    pub fn poll_older(&mut self) -> Option<(u32, u8)> {
+        self.older_untold.pop_front()
     }
 
     /// [`Replica::look_ahead`] for requests to any of its replicas.
@@ -294,22 +371,27 @@ impl Server {
     /// Takes a datagram that came from `from`, another server, to the chain port at
     /// `now`.
     pub fn handle_link(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
+        if is_term(bytes) {
+            self.handle_backing(now, from, bytes);
+            return;
+        }
         let chain = chain::Packet::new_checked(bytes).map_or(0, |packet| packet.chain());
-        let hosted = self.chains.get_mut(&chain);
+        let hosted = self.chains.get(&chain);
         // An address in no known configuration has no position.
         let anyone = self.template.faults.ignore_neighbour;
-        let place = hosted.and_then(|hosted| {
+        let position = hosted.and_then(|hosted| {
             let position = hosted.links.iter().position(|address| *address == from);
             let position = position.or(anyone.then_some(usize::from(u8::MAX)))?;
-            Some((hosted, u8::try_from(position).ok()?))
+            u8::try_from(position).ok()
         });
-        match place {
-            Some((hosted, position)) => {
-                hosted.replica.handle_chain(now, position, bytes);
-                self.touched(chain);
-            }
-            None => self.counters.unknown_neighbour += 1,
-        }
+        let Some(position) = position else {
+            self.counters.unknown_neighbour += 1;
+            return;
+        };
+        self.with_replica(chain, |replica| {
+            replica.handle_chain(now, position, bytes);
+        });
+        self.touched(chain);
     }
 
     /// Takes a datagram that came from the controller to the chain port at `now`.
@@ -410,9 +492,12 @@ impl Server {
         if let Some(hosted) = self.chains.get_mut(&number) {
             hosted.links = links;
             hosted.config = Some(config.clone());
-            hosted.replica.reconfigure(now, place);
-            self.touched(number);
+            hosted.told_joined = false;
+            hosted.settled = self.unsaved.saved_upto();
         }
+        self.with_replica(number, |replica| replica.reconfigure(now, place));
+        self.touched(number);
+        self.terms.look_again();
         true
     }
 
@@ -468,6 +553,8 @@ impl Server {
 
     /// Forgets a chain in which it has no place any more.
     fn leave(&mut self, number: u16) {
+        self.promises.let_go_all(number);
+        self.terms.look_again();
         if let Some(hosted) = self.chains.remove(&number) {
             self.counters.chains_left += 1;
             self.past += *hosted.replica.counters();
@@ -487,12 +574,13 @@ impl Server {
             self.due.pop_first();
             if let Some(hosted) = self.chains.get_mut(&number) {
                 hosted.due = None;
-                hosted.replica.handle_timeout(now);
                 // Rescheduled when it has nothing more to send.
                 self.ready.insert(number);
             }
+            self.with_replica(number, |replica| replica.handle_timeout(now));
             self.collect_unsaved(number);
         }
+        self.ask_for_backing(now);
         self.report(now);
     }
 
@@ -504,9 +592,12 @@ impl Server {
         if now < reporting.next {
             return;
         }
-        for (number, hosted) in &self.chains {
+        for (number, hosted) in &mut self.chains {
             if hosted.replica.suspects_successor(now) {
                 reporting.urgent.insert(*number);
+            }
+            if hosted.replica.has_joined() && !core::mem::replace(&mut hosted.told_joined, true) {
+                self.terms.look_again();
             }
         }
         reporting.urgent.extend(&reporting.lost);
@@ -573,6 +664,9 @@ impl Server {
         self.collect_unsaved(number);
         if let Some(hosted) = self.chains.get_mut(&number) {
             let joined = hosted.replica.has_joined();
+            if joined && !core::mem::replace(&mut hosted.told_joined, true) {
+                self.terms.look_again();
+            }
             if joined != core::mem::replace(&mut hosted.had_joined, joined)
                 && let Management::Controller(reporting) = &mut self.management
             {
@@ -587,7 +681,14 @@ impl Server {
     /// The next datagram to send at `now`. Where the configuration says `durable`, there is
     /// none as long as something is not on the disk ([`Server::poll_record`]).
     pub fn poll_transmit(&mut self, now: u64) -> Option<Datagram> {
-        if self.must_save_first() || self.lost_entries().is_some() {
+        if self.lost_entries().is_some() {
+            return None;
+        }
+        // What terms rest on waits for no disk.
+        if let Some(datagram) = self.terms.poll_transmit() {
+            return Some(datagram);
+        }
+        if self.must_save_first() {
             return None;
         }
         if let Some(datagram) = self.outbox.pop_front() {
@@ -630,12 +731,11 @@ impl Server {
     /// [`Server::poll_transmit`] has nothing more.
     pub fn poll_timeout(&self) -> Option<u64> {
         let due = self.due.first().map(|(due, _)| *due);
-        match &self.management {
-            Management::Fixed => due,
-            Management::Controller(reporting) => {
-                Some(due.map_or(reporting.next, |due| due.min(reporting.next)))
-            }
-        }
+        let next = match &self.management {
+            Management::Fixed => None,
+            Management::Controller(reporting) => Some(reporting.next),
+        };
+        [due, next, self.terms.due()].into_iter().flatten().min()
     }
 
     /// The number that tells this start from others; from a disk it comes back with it.

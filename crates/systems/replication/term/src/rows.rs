@@ -48,6 +48,11 @@ impl Stream {
         self.rows.get(&shard).map(|(row, _)| row)
     }
 
+    /// The shards that have a row.
+    pub fn shards(&self) -> impl Iterator<Item = u16> {
+        self.rows.keys().copied()
+    }
+
     /// What changed after `version` of `stream`, and whether that is all of it.
     pub fn changes(&self, stream: u32, version: u32) -> (Changes, bool) {
         let known = stream == self.id && version <= self.version;

@@ -18,9 +18,13 @@ impl Config {
         if let Some(pool) = &self.nat {
             self.check_pool(pool)?;
         }
-        if self.lease_period == 0 {
-            return Err(ConfigError::Zero {
-                name: "lease period",
+        if self.term == 0 {
+            return Err(ConfigError::Zero { name: "term" });
+        }
+        if self.backing <= self.term {
+            return Err(ConfigError::Backing {
+                backing: self.backing,
+                term: self.term,
             });
         }
         if self.clock_ppm > MOST_CLOCK_PPM {
@@ -51,6 +55,8 @@ impl Config {
             ),
             ("time of silence", limits.silence),
             ("first time between recalls", limits.recall_first),
+            ("time until a shard is withheld", limits.withhold_after),
+            ("time between questions for backing", limits.backing_interval),
             ("bound of the time between recalls", limits.recall_bound),
             ("first resend time", limits.resend_first),
             ("bound of the resend time", limits.resend_bound),

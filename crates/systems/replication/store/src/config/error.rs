@@ -214,6 +214,16 @@ pub enum ConfigError {
         /// The bound given.
         ppm: u32,
     },
+    /// A backing that no promise fits into.
+    #[error(
+        "servers back a head for {backing} µs and it promises switches {term} µs: let the backing be longer, by the controller's detection time and 100 ms"
+    )]
+    Backing {
+        /// µs of backing.
+        backing: u32,
+        /// µs of a promise.
+        term: u32,
+    },
     /// A 0 where nothing would ever happen.
     #[error("the {name} is 0: give it a value of at least 1")]
     Zero {
@@ -261,6 +271,7 @@ impl ConfigError {
             ConfigError::NatDependentStateLength { .. } => "S028",
             ConfigError::NatDependentShared { .. } => "S029",
             ConfigError::MixedNat { .. } => "S030",
+            ConfigError::Backing { .. } => "S031",
         }
     }
 }

@@ -34,6 +34,13 @@ pub struct Limits {
     pub recall_first: u64,
     /// µs beyond which that time does not double.
     pub recall_bound: u64,
+    /// µs from the first recall of a holder, or question whether its lease is idle, until its
+    /// switch is not promised the shard any more (rule 5).
+    pub withhold_after: u64,
+    /// µs between questions for backing to one server (rule 1b).
+    pub backing_interval: u64,
+    /// µs between these as long as it does not back each chain that it is in.
+    pub backing_first: u64,
     /// µs until unacknowledged entries are resent for the first time.
     pub resend_first: u64,
     /// µs beyond which that time does not double.
@@ -58,6 +65,9 @@ impl Default for Limits {
             silence: 100_000,
             recall_first: 1_000,
             recall_bound: 32_000,
+            withhold_after: 100_000,
+            backing_interval: 100_000,
+            backing_first: 5_000,
             resend_first: 10_000,
             resend_bound: 320_000,
             datagram: 65_535 - ipv4::HEADER_LENGTH - udp::HEADER_LENGTH,
@@ -89,8 +99,25 @@ pub struct Faults {
     pub ignore_chain_epoch: bool,
     /// Messages between replicas count, from any sender (against rule 21).
     pub ignore_neighbour: bool,
-    /// A replica that joins takes leases for expired (against rule 20).
-    pub forget_leases: bool,
+    /// A head outwaits holders without regard to what it promised their switches (against rule 1).
+    pub forget_promises: bool,
+    /// A promise ends with the configuration in which it was made (against rule 1).
+    pub promise_per_chain: bool,
+    /// A head promises without being backed by the other members (against rule 1a).
+    pub need_no_backing: bool,
+    /// Servers back a head whatever configuration they follow (against rule 1b).
+    pub back_any_epoch: bool,
+    /// A head needs no backing of a replica that may have joined (against rule 1b).
+    pub ignore_joiner: bool,
+    /// A new head outwaits holders at once (against rule 1c).
+    pub inherit_at_once: bool,
+    /// A new head outwaits holders after a promise's time, not after that of a backing (against
+    /// rule 1c).
+    pub inherit_after_term: bool,
+    /// A head that starts again outwaits holders at once (against rule 1c).
+    pub restart_at_once: bool,
+    /// Nothing is withheld from a switch whose holder answers no recall (against rule 5).
+    pub never_withhold: bool,
     /// Entries are forgotten as soon as the successor has them, although replicas
     /// behind it may not.
     pub forget_entries: bool,

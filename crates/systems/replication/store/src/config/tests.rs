@@ -58,7 +58,8 @@ fn each_contradiction_has_its_code() {
     assert_eq!(pool(|p| p.first_port = 0), "S012");
     assert_eq!(pool(|p| p.addresses.push(p.addresses[0])), "S013");
     assert_eq!(pool(|p| p.last_port = 49_151), "S014");
-    assert_eq!(code(|c| c.lease_period = 0), "S015");
+    assert_eq!(code(|c| c.term = 0), "S015");
+    assert_eq!(code(|c| c.backing = c.term), "S031");
     assert_eq!(code(|c| c.limits.link_window = 0), "S015");
     let quota = Quota {
         records: 1,
@@ -95,29 +96,36 @@ fn each_contradiction_of_a_dependent_nat_has_its_code() {
     assert_eq!(code(&mix), "S030");
 }
 
-/// The holder's deadline, counted by the slowest clock, is never after the end of the
-/// lease, counted by the fastest.
+/// What one clock counts, however slow, is never longer than what another counts, however fast.
 #[test]
-fn a_lease_outlasts_its_holder_within_the_bound_of_clocks() {
+fn a_promise_outlasts_its_deadline_within_the_bound_of_clocks() {
     let mut config = Config::new(1, 0);
-    assert_eq!(config.lease_time(1_000_000, 0), 1_000_000);
-    assert_eq!(config.lease_time(1_000_000, 900_000), 1_000_000);
+    assert_eq!(config.lengthened(100_000), 100_000);
     for clock_ppm in [0, 900, 1_000, 5_000, MOST_CLOCK_PPM] {
         config.clock_ppm = clock_ppm;
-        for (period, parked) in [
-            (200_000, 0),
-            (200_000, 3_000_000),
-            (1, 1),
-            (u32::MAX, u32::MAX),
-        ] {
-            let span = f64::from(period) + f64::from(parked);
+        for time in [200_000, 100_000, 20_000, 1, u32::MAX] {
             let off = f64::from(clock_ppm) / 1e6;
-            let deadline = (span * 511.0 / 512.0 + 1.0) / (1.0 - off);
-            let until = f64::from(parked) + config.lease_time(period, parked) as f64;
-            assert!(
-                until / (1.0 + off) >= deadline,
-                "{clock_ppm} {period} {parked}"
-            );
+            let deadline = (f64::from(time) * 511.0 / 512.0 + 1.0) / (1.0 - off);
+            let until = config.lengthened(time) as f64 / (1.0 + off);
+            assert!(until >= deadline, "{clock_ppm} {time}");
+        }
+    }
+}
+
+/// The last promise on a backing, at a head with a slow clock and a switch with a slower one, ends
+/// before a new head with a fast one outwaits anybody.
+#[test]
+fn a_backing_outlasts_the_promises_on_it_within_the_bound_of_clocks() {
+    let mut config = Config::new(1, 0);
+    for clock_ppm in [0, 900, 1_000, 5_000, MOST_CLOCK_PPM] {
+        config.clock_ppm = clock_ppm;
+        for (term, backing) in [(100_000, 400_000), (20_000, 80_000), (1_000, 3_000)] {
+            (config.term, config.backing) = (term, backing);
+            let off = f64::from(clock_ppm) / 1e6;
+            let promise = f64::from(term) * 511.0 / 512.0 + 1.0;
+            let last = (config.backed_time() as f64 + promise) / (1.0 - off);
+            let outwaits = config.lengthened(backing) as f64 / (1.0 + off);
+            assert!(outwaits >= last, "{clock_ppm} {term} {backing}");
         }
     }
 }

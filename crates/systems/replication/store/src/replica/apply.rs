@@ -28,13 +28,9 @@ impl Replica {
             (Decision::Probe | Decision::Refuse { .. }, _) => Ok(()),
             (_, None) => Err(Inconsistent),
             (Decision::Grant { .. }, Some(packet)) => self.apply_grant(now, entry, packet),
-            (Decision::Write { install, period }, Some(packet)) => {
-                self.apply_use(now, packet, period, install)
-            }
-            (Decision::Renew { period }, Some(packet)) => {
-                self.apply_use(now, packet, period, false)
-            }
-            (Decision::Release, Some(packet)) => self.apply_release(packet),
+            (Decision::Write { install }, Some(packet)) => self.apply_use(now, packet, install),
+            (Decision::Renew, Some(packet)) => self.apply_use(now, packet, false),
+            (Decision::Release, Some(packet)) => self.apply_release(now, packet),
         }
     }
 
@@ -62,8 +58,6 @@ impl Replica {
     ) -> Result<(), Inconsistent> {
         let Decision::Grant {
             lease_epoch,
-            parked,
-            period,
             holder: place,
             creation,
         } = entry.decision
@@ -74,28 +68,22 @@ impl Replica {
         if let Some(creation) = creation {
             self.create(now, number, key, &creation, lease_epoch)?;
         }
-        // A grant whose request had waited for long may last longer than its renewal.
-        let lasts = now.saturating_add(self.config.lease_time(period, parked));
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         if newer(lease_epoch, shard.epoch) {
             shard.epoch = lease_epoch;
         }
         let record = shard.records.get_mut(&key).ok_or(Inconsistent)?;
         let owner = Owner::of(packet);
-        let before = record.grant_mut(&owner, lease_epoch).map(|h| h.until);
         let holder = Holder {
             owner,
             epoch: lease_epoch,
             address: entry.switch,
-            until: match before {
-                Some(until) if period == 0 => until,
-                _ => lasts.max(before.unwrap_or(0)),
-            },
         };
         if newer(lease_epoch, record.epoch) {
             record.epoch = lease_epoch;
         }
         record.last_active = now;
+        record.drop_earlier_claims(&owner);
         match (&mut record.lease, place.map(usize::from)) {
             (lease, None) => *lease = Lease::Exclusive(holder),
             (Lease::Shared(holders), Some(place)) if place < holders.len() => {
@@ -185,15 +173,13 @@ impl Replica {
         }
     }
 
-    /// A write or renewal: the state if it is to be installed, and the lease.
+    /// A write or renewal: the state if it is to be installed, and that the record is used.
     fn apply_use(
         &mut self,
         now: u64,
         packet: &Packet<'_>,
-        period: u32,
         install: bool,
     ) -> Result<(), Inconsistent> {
-        let until = now.saturating_add(self.config.lease_time(period, 0));
         let (number, key) = (packet.shard(), packet.key());
         let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
@@ -212,11 +198,9 @@ impl Replica {
             record.sequence = packet.sequence();
         }
         record.last_active = now;
-        match record.grant_mut(&Owner::of(packet), packet.lease_epoch()) {
-            Some(holder) if period > 0 => holder.until = holder.until.max(until),
-            Some(_) => {}
-            None if self.config.faults.ignore_epoch => {}
-            None => return Err(Inconsistent),
+        let has_grant = record.has_grant(&Owner::of(packet), packet.lease_epoch());
+        if !has_grant && !self.config.faults.ignore_epoch {
+            return Err(Inconsistent);
         }
         if let Some(before) = before {
             self.count_created(number, &key, &before, false);
@@ -233,10 +217,12 @@ impl Replica {
         Ok(())
     }
 
-    /// Takes back the lease of a holder that released it.
-    fn apply_release(&mut self, packet: &Packet<'_>) -> Result<(), Inconsistent> {
+    /// Takes back the lease of a holder that released it, and notes when that used it last.
+    fn apply_release(&mut self, now: u64, packet: &Packet<'_>) -> Result<(), Inconsistent> {
         let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
+        let used = now.saturating_sub(packet.age());
+        record.last_active = record.last_active.max(used);
         if record.release(&Owner::of(packet), packet.lease_epoch()) {
             Ok(())
         } else {
@@ -247,6 +233,7 @@ impl Replica {
     /// Forgets a record and the one mapped to it, and returns the port. The epoch increases, so
     /// that late requests of former owners are fenced.
     fn apply_expiry(&mut self, number: u16, key: &Key) -> Result<(), Inconsistent> {
+        self.end_question(&(number, *key));
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = shard.records.swap_remove(key).ok_or(Inconsistent)?;
         let mut gone = 1;
@@ -293,8 +280,6 @@ impl Replica {
         let reply = match entry.decision {
             Decision::Grant {
                 lease_epoch,
-                parked,
-                period,
                 holder,
                 ..
             } => record().map(|record| Repr {
@@ -302,25 +287,21 @@ impl Replica {
                 shared: holder.is_some(),
                 lease_epoch,
                 sequence: record.sequence,
-                parked,
-                period,
                 state: &record.state,
                 packet: packet.packet(),
                 ..reply
             }),
-            Decision::Write { period, .. } => record().map(|record| Repr {
+            Decision::Write { .. } => record().map(|record| Repr {
                 message_type: MessageType::WriteReply,
                 lease_epoch: packet.lease_epoch(),
                 sequence: record.sequence,
-                period,
                 packet: packet.packet(),
                 ..reply
             }),
-            Decision::Renew { period } => record().map(|record| Repr {
+            Decision::Renew => record().map(|record| Repr {
                 message_type: MessageType::RenewReply,
                 lease_epoch: packet.lease_epoch(),
                 sequence: record.sequence,
-                period,
                 packet: packet.packet(),
                 ..reply
             }),

@@ -14,7 +14,7 @@ use super::reclaim::Reclaims;
 use super::{Replica, echo};
 use crate::config::NAT_STATE_LENGTH;
 use crate::creator::{Setting, creator_for, creator_of};
-use crate::parking::{Parked, ParkedRequest, Parking};
+use crate::parking::{Flow, Parked, ParkedRequest, Parking};
 use crate::record::{GaveUp, Holder, Lease, Owner, Record};
 use crate::serial::newer;
 use crate::shard::Shard;
@@ -28,8 +28,6 @@ enum Verdict {
 
 /// The grant under which a write or renewal was sent, and its record.
 struct Present {
-    /// The period to answer, in µs.
-    period: u32,
     exclusive: bool,
     /// Number of the state.
     sequence: u32,
@@ -44,13 +42,9 @@ pub(super) struct Asked {
     pub(super) key: Key,
     pub(super) owner: Owner,
     pub(super) shared: bool,
-    gave_up: GaveUp,
-    /// When it arrived.
-    arrived: u64,
+    pub(super) gave_up: GaveUp,
     /// True if earlier requests for the same flow still wait.
     behind: bool,
-    /// True if a request of another owner waits (rule 5).
-    contested: bool,
 }
 
 impl Replica {
@@ -104,8 +98,12 @@ impl Replica {
                 Some(decision) => decision,
                 None => return,
             },
-            MessageType::WriteRequest => self.judge_write(now, &packet),
-            MessageType::RenewRequest => self.judge_renewal(now, &packet),
+            MessageType::WriteRequest => self.judge_write(&packet),
+            MessageType::RenewRequest => self.judge_renewal(&packet),
+            MessageType::Used => {
+                self.used(now, &packet);
+                return;
+            }
             MessageType::ReleaseRequest => match self.judge_release(&packet) {
                 Some(decision) => decision,
                 None => return,
@@ -116,6 +114,7 @@ impl Replica {
         if decision == Decision::Release {
             let flow = (packet.shard(), packet.key());
             self.parking.hasten(&flow, now);
+            self.hasten_expiry(now, &flow);
             if let Some(waiting) = self.reclaims.waits_for(&flow) {
                 self.parking.hasten(&waiting, now);
             }
@@ -191,6 +190,10 @@ impl Replica {
     ) -> Option<Decision> {
         let flow = (packet.shard(), packet.key());
         let owner = Owner::of(packet);
+        if self.is_earlier_claim(&flow, &owner) {
+            self.counters.earlier_claim += 1;
+            return None;
+        }
         self.make_room(now, &flow);
         let asked = Asked {
             shard: flow.0,
@@ -198,9 +201,7 @@ impl Replica {
             owner,
             shared: packet.shared(),
             gave_up: GaveUp::of(packet),
-            arrived: now,
             behind: self.parking.requests(&flow).next().is_some(),
-            contested: self.parking.requests(&flow).any(|q| q.owner != owner),
         };
         let due = match self.judge_with_port(now, &asked) {
             Verdict::Decide(decision) => return Some(decision),
@@ -212,7 +213,6 @@ impl Replica {
             shared: asked.shared,
             gave_up: asked.gave_up,
             has_packet: packet.packet().is_some(),
-            arrived: now,
             from,
             bytes: packet.as_bytes().to_vec(),
         };
@@ -222,7 +222,7 @@ impl Replica {
         } else {
             self.recall(now, &asked, due, interval)
         };
-        match self.parking.park(flow, parked, due, interval) {
+        match self.parking.park(now, flow, parked, due, interval) {
             Parked::Waiting => {
                 self.counters.parked += 1;
                 self.judge_parking();
@@ -233,6 +233,14 @@ impl Replica {
             }
         }
         None
+    }
+
+    /// True if a later claim of the same start of the switch has a lease of the flow: the slot of
+    /// `owner` is gone (rule 18).
+    fn is_earlier_claim(&self, flow: &Flow, owner: &Owner) -> bool {
+        let shard = self.shards.get(&flow.0);
+        let record = shard.and_then(|shard| shard.records.get(&flow.1));
+        record.is_some_and(|record| record.has_later_claim(owner))
     }
 
     /// Judges a lease request, for which a port is made free if none is (rule 29).
@@ -254,12 +262,12 @@ impl Replica {
         if class.shared_only && !asked.shared {
             return refuse(RefusalCode::NotWritable);
         }
-        let parked = u32::try_from(now - asked.arrived).unwrap_or(u32::MAX);
+        if now < self.grants_from {
+            return Verdict::Wait(self.grants_from);
+        }
         let grant = |holder: Option<u16>, creation| {
             Verdict::Decide(Decision::Grant {
                 lease_epoch: shard.next_epoch(),
-                parked,
-                period: self.config.lease_period,
                 holder,
                 creation,
             })
@@ -292,17 +300,16 @@ impl Replica {
         // A write that does not come while the lease lasts was lost with its switch.
         if let Some(holder) = given_up
             && newer(asked.gave_up.sequence, record.sequence)
-            && holder.until > now
+            && let until = self.outwaits(asked.shard, &holder.owner)
+            && until > now
             && !self.config.faults.release_early
         {
             let again = now.saturating_add(self.config.limits.recall_first);
-            return Verdict::Wait(again.min(holder.until));
+            return Verdict::Wait(again.min(until));
         }
         if let Some((holder, place)) = repeatable(record, asked).filter(|_| !gave_up) {
             return Verdict::Decide(Decision::Grant {
                 lease_epoch: holder.epoch,
-                parked,
-                period: self.period_for(now, holder, asked.contested),
                 holder: place,
                 creation: None,
             });
@@ -310,7 +317,9 @@ impl Replica {
         let until = if self.config.faults.ignore_lease_expiry && !asked.shared {
             0
         } else {
-            record.blocked_until(&asked.owner, asked.shared)
+            let others = record.in_the_way(asked.owner, asked.shared);
+            let over = others.map(|holder| self.outwaits(asked.shard, &holder.owner));
+            over.max().unwrap_or(0)
         };
         if asked.behind || until > now {
             return Verdict::Wait(until);
@@ -318,9 +327,8 @@ impl Replica {
         if !asked.shared {
             return grant(None, None);
         }
-        let own = own.filter(|_| matches!(record.lease, Lease::Shared(_)));
-        let free = || record.free_place(now, self.config.limits.holders);
-        match own.map(|place| place as u16).or_else(free) {
+        let over = |holder: &Holder| self.outwaits(asked.shard, &holder.owner) <= now;
+        match record.place_for(&asked.owner, self.config.limits.holders, over) {
             Some(place) => grant(Some(place), None),
             None => refuse(RefusalCode::StoreFull),
         }
@@ -346,20 +354,8 @@ impl Replica {
         })
     }
 
-    /// The period that an answer to `holder` carries: 0 if it would extend the
-    /// lease while another waits (rule 5).
-    fn period_for(&self, now: u64, holder: &Holder, contested: bool) -> u32 {
-        let period = self.config.lease_period;
-        let until = now.saturating_add(self.config.lease_time(period, 0));
-        if contested && until > holder.until {
-            0
-        } else {
-            period
-        }
-    }
-
     /// The grant under which `packet` was sent.
-    fn present_grant(&self, now: u64, packet: &Packet<'_>) -> Option<Present> {
+    fn present_grant(&self, packet: &Packet<'_>) -> Option<Present> {
         let owner = Owner::of(packet);
         let record = self
             .shards
@@ -372,7 +368,6 @@ impl Replica {
             && record.state.get(endpoint) != packet.state().get(endpoint);
         if self.config.faults.ignore_epoch {
             return Some(Present {
-                period: self.config.lease_period,
                 exclusive,
                 sequence: record.sequence,
                 moves_mapping,
@@ -382,17 +377,14 @@ impl Replica {
         if holder.epoch != packet.lease_epoch() {
             return None;
         }
-        let flow = (packet.shard(), packet.key());
-        let contested = self.parking.requests(&flow).any(|q| q.owner != owner);
         Some(Present {
-            period: self.period_for(now, holder, contested),
             exclusive,
             sequence: record.sequence,
             moves_mapping,
         })
     }
 
-    fn judge_write(&self, now: u64, packet: &Packet<'_>) -> Decision {
+    fn judge_write(&self, packet: &Packet<'_>) -> Decision {
         let (shard, key) = (packet.shard(), packet.key());
         if self
             .classes
@@ -401,7 +393,7 @@ impl Replica {
         {
             return self.refusal(shard, &key, RefusalCode::NotWritable);
         }
-        match self.present_grant(now, packet) {
+        match self.present_grant(packet) {
             None => self.refusal(shard, &key, RefusalCode::Fenced),
             Some(present) if !present.exclusive => {
                 self.refusal(shard, &key, RefusalCode::NotWritable)
@@ -410,19 +402,17 @@ impl Replica {
             Some(present) if present.moves_mapping => {
                 self.refusal(shard, &key, RefusalCode::BadState)
             }
-            Some(Present {
-                period, sequence, ..
-            }) => {
+            Some(Present { sequence, .. }) => {
                 let is_newer = newer(packet.sequence(), sequence);
                 let install = is_newer || self.config.faults.ignore_sequence;
-                Decision::Write { install, period }
+                Decision::Write { install }
             }
         }
     }
 
-    fn judge_renewal(&self, now: u64, packet: &Packet<'_>) -> Decision {
-        match self.present_grant(now, packet) {
-            Some(Present { period, .. }) => Decision::Renew { period },
+    fn judge_renewal(&self, packet: &Packet<'_>) -> Decision {
+        match self.present_grant(packet) {
+            Some(_) => Decision::Renew,
             None => self.refusal(packet.shard(), &packet.key(), RefusalCode::Fenced),
         }
     }
@@ -460,26 +450,35 @@ impl Replica {
                 due = now;
                 break;
             }
+            if self.is_earlier_claim(&flow, &request.owner) {
+                self.counters.earlier_claim += 1;
+                queue.requests.remove(at);
+                continue;
+            }
             let asked = Asked {
                 shard: flow.0,
                 key: flow.1,
                 owner: request.owner,
                 shared: request.shared,
                 gave_up: request.gave_up,
-                arrived: request.arrived,
                 behind: at > 0,
-                contested: queue.requests.iter().any(|q| q.owner != request.owner),
             };
             match self.judge_with_port(now, &asked) {
                 Verdict::Wait(until) => {
                     // The new owner hears of its grant before anything else.
                     if at == 0 && granted {
                         queue.recall_after = limits.recall_first;
+                        queue.recalled = None;
                         due = due.max(self.after_grant(now, until));
                     } else if at == 0 {
+                        let recalled = *queue.recalled.get_or_insert(now);
+                        self.withhold(now, recalled, &asked);
                         let interval = queue.recall_after;
                         queue.recall_after = (2 * interval).min(limits.recall_bound);
-                        due = due.max(self.recall(now, &asked, until, interval));
+                        let again = self.recall(now, &asked, until, interval);
+                        let withheld = recalled.saturating_add(limits.withhold_after);
+                        let again = if withheld > now { again.min(withheld) } else { again };
+                        due = due.max(again);
                     }
                     at += 1;
                 }
@@ -493,6 +492,9 @@ impl Replica {
                     }
                 }
             }
+        }
+        if granted || queue.requests.is_empty() {
+            self.promises.let_go(&flow);
         }
         self.parking.put_back(flow, queue, due);
         self.judge_parking();
@@ -512,6 +514,9 @@ impl Replica {
         ) {
             self.parking = Parking::new(&self.config.limits);
             self.reclaims = Reclaims::default();
+            for shard in self.shards.keys() {
+                self.promises.let_go_all(*shard);
+            }
         }
     }
 
@@ -583,7 +588,7 @@ impl Replica {
                     _ => &mut counters.stale_sequence,
                 } += 1;
             }
-            Decision::Renew { .. } => counters.renewed += 1,
+            Decision::Renew => counters.renewed += 1,
             Decision::Probe => counters.probed += 1,
             Decision::Refuse { code, .. } => {
                 if let Some(code) = RefusalCode::from_u8(code) {
@@ -592,12 +597,6 @@ impl Replica {
             }
             Decision::Release => counters.released += 1,
             Decision::Expire { .. } => {}
-        }
-        if let Decision::Grant { period: 0, .. }
-        | Decision::Write { period: 0, .. }
-        | Decision::Renew { period: 0 } = *decision
-        {
-            self.counters.not_renewed += 1;
         }
     }
 }

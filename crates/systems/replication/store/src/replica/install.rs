@@ -191,13 +191,6 @@ impl Replica {
                 mapped_to,
                 state,
             } => {
-                // Rule 20: it does not know when the leases began, so each may last
-                // a whole period from here on.
-                let until = if self.config.faults.forget_leases {
-                    0
-                } else {
-                    now.saturating_add(self.config.longest_lease_time())
-                };
                 let mut holders = holders.iter().map(|holder| Holder {
                     owner: Owner {
                         switch: holder.switch,
@@ -206,7 +199,6 @@ impl Replica {
                     },
                     epoch: holder.epoch,
                     address: holder.address,
-                    until,
                 });
                 let lease = match lease {
                     LeaseKind::None => Lease::None,

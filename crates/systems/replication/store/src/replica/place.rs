@@ -41,7 +41,7 @@ impl Replica {
         if place.epoch <= self.place.epoch {
             return;
         }
-        let was_head = self.is_head();
+        let was_head = self.is_head() && self.place.epoch > 0;
         let had_joined = self.install.as_ref().is_none_or(Install::is_done);
         self.place = place;
         self.counters.reconfigured += 1;
@@ -56,8 +56,11 @@ impl Replica {
         self.predecessor = Receiver::new(window, self.applied);
         self.predecessor.owe_acknowledgement();
         if was_head && !self.is_head() {
-            self.parking = Parking::new(&self.config.limits);
-            self.reclaims = Reclaims::default();
+            self.stop_deciding();
+        }
+        self.placed = now;
+        if !was_head && self.is_head() {
+            self.became_head(now);
         }
         self.feed = None;
         self.compare_anew(now);
@@ -79,8 +82,6 @@ impl Replica {
         self.shards = empty_shards(&self.config, self.incarnation);
         self.record_count = 0;
         self.tenants = Tenants::default();
-        self.parking = Parking::new(limits);
-        self.reclaims = Reclaims::default();
         self.expiry_due.clear();
         (self.applied, self.base, self.answered) = (0, 0, 0);
         self.log.clear(0);
@@ -89,6 +90,42 @@ impl Replica {
         self.feed = None;
         self.comparing = None;
         self.install = Some(Install::new(limits.link_window));
+        self.stop_deciding();
+    }
+
+    /// Forgets what it noted as head.
+    fn stop_deciding(&mut self) {
+        self.parking = Parking::new(&self.config.limits);
+        self.reclaims = Reclaims::default();
+        self.questions.clear();
+        for shard in self.shards.keys() {
+            self.promises.let_go_all(*shard);
+        }
+    }
+
+    /// Rule 1c: it outwaits nobody for as long as a promise of the head before it may last,
+    /// which may rest on a backing that has nearly ended.
+    fn became_head(&mut self, now: u64) {
+        let faults = &self.config.faults;
+        let wait = if faults.inherit_at_once {
+            0
+        } else if faults.inherit_after_term {
+            self.config.lengthened(self.config.term)
+        } else {
+            self.config.lengthened(self.config.backing)
+        };
+        self.outwaits_from = now.saturating_add(wait);
+    }
+
+    /// The process starts at `now`: what was promised before is not known. One that is `empty`,
+    /// although its chain may have existed, grants nothing for as long.
+    pub(crate) fn starts(&mut self, now: u64, empty: bool) {
+        self.outwaits_from = if self.config.faults.restart_at_once {
+            0
+        } else {
+            now.saturating_add(self.config.lengthened(self.config.backing))
+        };
+        self.grants_from = if empty { self.outwaits_from } else { 0 };
     }
 
     /// As tail: the replica that joins has every entry that was ever answered, and

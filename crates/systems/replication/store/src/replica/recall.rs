@@ -19,6 +19,7 @@ impl Replica {
         let Some(shard) = self.shards.get(&asked.shard) else {
             return until;
         };
+        let is_live = |holder: &Holder| self.outwaits(asked.shard, &holder.owner) > now;
         let mut recalls = Vec::new();
         let mut ask = |key: Key, record: &Record, holder: &Holder| {
             let message = Repr {
@@ -34,7 +35,8 @@ impl Replica {
             recalls.extend(message.to_vec().map(|bytes| (holder.address, bytes)));
         };
         if let Some(record) = shard.records.get(&asked.key) {
-            for holder in record.in_the_way(now, asked.owner, asked.shared) {
+            let holders = record.in_the_way(asked.owner, asked.shared);
+            for holder in holders.filter(|holder| is_live(holder)) {
                 ask(asked.key, record, holder);
             }
         } else if let Some(key) = self.reclaims.chosen_for(&(asked.shard, asked.key))
@@ -44,7 +46,7 @@ impl Replica {
             let mapped = inbound.and_then(|key| Some((key, shard.records.get(&key)?)));
             for (key, record) in [(key, record)].into_iter().chain(mapped) {
                 let holders = record.lease.holders().iter();
-                for holder in holders.filter(|holder| holder.until > now) {
+                for holder in holders.filter(|holder| is_live(holder)) {
                     ask(key, record, holder);
                 }
             }
@@ -56,6 +58,41 @@ impl Replica {
             self.transmit(Destination::Switch(to), bytes.into());
         }
         until.min(now.saturating_add(interval))
+    }
+
+    /// Withholds the shard from the switches of holders that `asked` has waited for since
+    /// `recalled` without a release, if that is long enough (rule 5). Its own lease counts too,
+    /// if it was given up with a write that is not here.
+    pub(super) fn withhold(&mut self, now: u64, recalled: u64, asked: &Asked) {
+        let due = recalled.saturating_add(self.config.limits.withhold_after);
+        if now < due || self.config.faults.never_withhold {
+            return;
+        }
+        let flow = (asked.shard, asked.key);
+        let Some(shard) = self.shards.get(&asked.shard) else {
+            return;
+        };
+        let mut owners = Vec::new();
+        if let Some(record) = shard.records.get(&asked.key) {
+            let others = record.in_the_way(asked.owner, asked.shared);
+            owners.extend(others.map(|holder| holder.owner));
+            if record.has_grant(&asked.owner, asked.gave_up.epoch) {
+                owners.push(asked.owner);
+            }
+        } else if let Some(key) = self.reclaims.chosen_for(&flow)
+            && let Some(record) = shard.records.get(&key)
+        {
+            let mapped = record.mapped_to.and_then(|key| shard.records.get(&key));
+            let records = [record].into_iter().chain(mapped);
+            let holders = records.flat_map(|record| record.lease.holders());
+            owners.extend(holders.map(|holder| holder.owner));
+        }
+        for owner in owners {
+            if self.outwaits(asked.shard, &owner) > now {
+                let is_new = self.promises.withhold(flow, &owner);
+                self.counters.withheld += u64::from(is_new);
+            }
+        }
     }
 
     /// When to recall a lease that was just granted and is valid until `until`.

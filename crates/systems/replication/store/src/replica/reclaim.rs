@@ -74,6 +74,7 @@ impl Replica {
             return Some(until);
         }
         self.reclaims.drop_choice(&flow);
+        self.promises.let_go(&flow);
         self.counters.reclaimed += 1;
         let (shard, key) = (flow.0, keys[0]);
         self.decided(now, Decision::Expire { shard, key }, NO_SWITCH, None);
@@ -106,7 +107,7 @@ impl Replica {
                 waits.is_some_and(|waits| waits != *flow)
                     || self.parking.requests(&of).next().is_some()
             });
-            let until = record.lease.until().max(mapped.lease.until());
+            let until = self.over(flow.0, record).max(self.over(flow.0, mapped));
             (!others).then_some(([*key, inbound], until))
         };
         let ended = shard.ended.of(&new.remote);

@@ -210,6 +210,8 @@ proptest! {
             for replica in &mut replicas {
                 replica.handle_timeout(now);
             }
+            let head = &mut replicas[0];
+            head.promise(now, step.switch.into(), 9);
             replicas[usize::from(step.position)].handle_request(now, switch(step.switch), &request(step));
             deliver(&mut replicas, now, || {
                 drawn += 1;
@@ -313,6 +315,7 @@ fn a_head_whose_window_is_full_drops_and_goes_on_when_it_opens() {
         cut: None,
         position: 0,
     };
+    replicas[0].promise(0, 1, 9);
     for number in [1, 2, 1, 1] {
         replicas[0].handle_request(0, switch(number), &request(&step(number)));
     }

@@ -10,7 +10,7 @@ use super::{Management, Server};
 use crate::config::{Config, ConfigError};
 use crate::creator::creator_of;
 use crate::replica::{Restoring, SavedReplica};
-use crate::saved::{Begin, RecoveryError, kind, number, record, split};
+use crate::saved::{Begin, RecoveryError, VERSION, kind, number, record, split, upgrade};
 
 /// Records that are not on the disk yet.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,22 @@ pub(super) struct Unsaved {
     records: VecDeque<Vec<u8>>,
     /// The host has taken records and not said yet that they are on the disk.
     taken: bool,
+    /// Number of records that are on the disk.
+    saved: u64,
+    /// Of those that the host has taken.
+    given: u64,
+}
+
+impl Unsaved {
+    /// How much is on the disk once all that there is now is.
+    pub(super) fn saved_upto(&self) -> u64 {
+        self.given + self.records.len() as u64
+    }
+
+    /// True if as much as [`Unsaved::saved_upto`] gave once is on the disk.
+    pub(super) fn has(&self, upto: u64) -> bool {
+        self.saved >= upto
+    }
 }
 
 /// A whole server as records, made one by one. It is a copy, so the server may go on.
@@ -68,12 +84,15 @@ impl Server {
     pub fn poll_record(&mut self) -> Option<Vec<u8>> {
         let record = self.unsaved.records.pop_front()?;
         self.unsaved.taken = true;
+        self.unsaved.given += 1;
         Some(record)
     }
 
     /// All records that [`Server::poll_record`] gave are on the disk.
     pub fn handle_saved(&mut self) {
         self.unsaved.taken = false;
+        self.unsaved.saved = self.unsaved.given;
+        self.terms.look_again();
     }
 
     /// The records that stand for everything up to here. They take the place of all that
@@ -88,6 +107,7 @@ impl Server {
             incarnation: self.incarnation,
             starts: self.starts,
             fingerprint: self.fingerprint(),
+            version: VERSION,
         };
         let mut records = VecDeque::from([begin.record()]);
         if let Management::Controller(reporting) = &self.management {
@@ -202,7 +222,11 @@ impl Setup {
                 config,
                 incarnation,
                 links,
-            } => Server::fixed(config, incarnation, links),
+            } => {
+                let mut server = Server::fixed(config, incarnation, links)?;
+                server.with_replica(0, |replica| replica.starts(now, true));
+                Ok(server)
+            }
             Setup::Managed {
                 template,
                 identity,
@@ -229,6 +253,9 @@ pub struct Recovery {
     server: Option<Server>,
     chains: BTreeMap<u16, Restoring>,
     entries: u64,
+    /// Version of the records, and when the last one was taken.
+    version: u8,
+    now: u64,
 }
 
 impl Recovery {
@@ -239,17 +266,20 @@ impl Recovery {
             server: None,
             chains: BTreeMap::new(),
             entries: 0,
+            version: VERSION,
+            now: 0,
         }
     }
 
-    /// Takes the next record at `now`. Leases last a whole period from then (rule 20): when
-    /// they began is not known.
+    /// Takes the next record at `now`. As head the server outwaits nobody for the time of a
+    /// backing from then (rule 1c): what it had promised is not known.
     ///
     /// # Errors
     ///
     /// Returns the reason why the record cannot be restored; then there is no server.
     pub fn take(&mut self, now: u64, record: &[u8]) -> Result<(), RecoveryError> {
         let (kind, chain, body) = split(record)?;
+        self.now = now;
         let Some(server) = &mut self.server else {
             return match kind {
                 kind::BEGIN => self.begin(now, Begin::parse(body)?),
@@ -281,6 +311,12 @@ impl Recovery {
                 let hosted = server.chains.get_mut(&chain);
                 let restored = hosted.zip(self.chains.get_mut(&chain));
                 let (hosted, restoring) = restored.ok_or(RecoveryError::Malformed)?;
+                let upgraded = match kind {
+                    kind::ENTRY if self.version < VERSION => Some(upgrade(4, body)?),
+                    kind::KEPT if self.version < VERSION => Some(upgrade(0, body)?),
+                    _ => None,
+                };
+                let body = upgraded.as_deref().unwrap_or(body);
                 let is_entry = hosted.replica.restore(restoring, now, kind, body)?;
                 self.entries += u64::from(is_entry);
                 Ok(())
@@ -296,6 +332,7 @@ impl Recovery {
             return Err(RecoveryError::OtherConfiguration);
         }
         server.starts = begin.starts;
+        self.version = begin.version;
         let chains = server.chains.keys();
         self.chains = chains.map(|chain| (*chain, Restoring::default())).collect();
         self.server = Some(server);
@@ -359,6 +396,9 @@ impl Recovery {
             if restoring.is_whole() {
                 let start = server.starts.saturating_add(1);
                 hosted.replica.resume(restoring, start)?;
+                hosted.replica.starts(self.now, false);
+                // It may have told of one that joined before.
+                hosted.told_joined = hosted.replica.place().feeds;
                 server.ready.insert(number);
                 continue;
             }
@@ -372,6 +412,11 @@ impl Recovery {
         server.outbox.clear();
         server.unsaved = Unsaved::default();
         server.starts = server.starts.saturating_add(1);
+        if self.version < VERSION {
+            let older = server.template.older_lease;
+            let older = server.template.lengthened(older);
+            server.promises.floor = self.now.saturating_add(older);
+        }
         if let Management::Controller(reporting) = &mut server.management {
             // The controller takes no heartbeat whose number is not greater.
             reporting.number = u64::from(server.starts) << 32;

@@ -57,6 +57,13 @@ pub(super) fn managed(identity: Member, period: u64) -> Setup {
     }
 }
 
+/// The server that `setup` makes, of a chain that just begins.
+pub(super) fn started(setup: &Setup) -> Server {
+    let mut server = setup.server(1).unwrap();
+    server.with_replica(0, |replica| replica.starts(1, false));
+    server
+}
+
 /// Asks `server` for a lease of `flow`, in configuration `epoch` of the chain of `shard`.
 pub(super) fn ask(server: &mut Server, shard: u16, flow: u8, epoch: u32) {
     let mut key = [0; 16];

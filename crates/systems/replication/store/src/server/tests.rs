@@ -31,7 +31,7 @@ struct Node {
 
 impl Node {
     fn new(setup: Setup) -> Node {
-        let server = setup.server(1).unwrap();
+        let server = testing::started(&setup);
         let records = server.saved_state().unwrap().collect();
         Node {
             setup,

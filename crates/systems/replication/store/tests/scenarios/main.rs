@@ -86,11 +86,11 @@ macro_rules! scenarios {
 scenarios! {
     faults
     malformed
-    rule_01_parked_time
+    rule_01_promises
     rule_02_epochs
     rule_05_no_starvation
     rule_06_incarnation
-    rule_08_writes_renew
+    rule_08_heartbeats_renew
     rule_10_sequence
     rule_11_tail_answers
     rule_12_fencing
@@ -101,6 +101,7 @@ scenarios! {
     chain_join
     rule_20_chain
     rule_21_chain_epoch
+    rule_22_idle_question
     rule_22_nat_pool
     rule_23_bounds
     rule_27_dependent_nat

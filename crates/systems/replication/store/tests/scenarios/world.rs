@@ -3,8 +3,11 @@
 //! * `chain length=3 …` starts a chain; see [`World::start`] for its settings; a `dependent` one's
 //!   mappings name the remote endpoint too;
 //! * `lease s1 key=… [shared]`, `write s1 key=… epoch= seq= state=`,
-//!   `renew s1 key=… epoch=`, `release s1 key=… epoch= seq=`, `probe s1`: a request of switch 1, with optional
-//!   `inc= claim= request= attempt= send= packet= shard= chain_epoch= to=`;
+//!   `renew s1 key=… epoch=`, `release s1 key=… epoch= seq= [age=]`, `used s1 key=… epoch= age=`,
+//!   `probe s1`: a request of switch 1, with optional
+//!   `inc= claim= request= attempt= send= packet= shard= chain_epoch= to=`; each is a heartbeat
+//!   of the switch too, which promises it 1 s, unless the chain is `silent`;
+//! * `beat s1 [inc=]`: a heartbeat alone;
 //! * `raw to=0 hex=…`: any bytes to a request port;
 //! * `rawchain to=1 from=0 hex=…`: any bytes to a chain port;
 //! * `advance 300ms`: time passes, and what is due happens;
@@ -49,6 +52,8 @@ pub struct World {
     holding: BTreeMap<Link, Vec<Arc<Vec<u8>>>>,
     carried: BTreeMap<Link, Vec<Arc<Vec<u8>>>>,
     output: Vec<String>,
+    /// Requests promise nothing.
+    is_silent: bool,
 }
 
 impl World {
@@ -69,6 +74,12 @@ impl World {
             "renew" => self.request(&command, MessageType::RenewRequest),
             "release" => self.request(&command, MessageType::ReleaseRequest),
             "probe" => self.request(&command, MessageType::ProbeRequest),
+            "used" => self.request(&command, MessageType::Used),
+            "beat" => {
+                let incarnation = command.get("inc").unwrap_or(1);
+                let switch = command.numbered(1, 's').into();
+                self.replicas[0].promise(self.now, switch, incarnation);
+            }
             "raw" => {
                 let to: usize = command.get("to").unwrap_or(0);
                 let bytes = command.hex("hex");
@@ -187,6 +198,8 @@ impl World {
             });
             config.services = vec![service()];
             config.recall = command.has("recall");
+            (config.term, config.backing) = (1_000_000, 2_000_000);
+            self.is_silent = command.has("silent");
             config.chain_epoch = command.get("chain_epoch").unwrap_or(1);
             config.first_sequence = command.get("first_sequence").unwrap_or(1);
             config.first_epoch = command.get("first_epoch").unwrap_or(0);
@@ -215,7 +228,6 @@ impl World {
                 ("ignore_lease_expiry", &mut faults.ignore_lease_expiry),
                 ("ignore_chain_epoch", &mut faults.ignore_chain_epoch),
                 ("ignore_neighbour", &mut faults.ignore_neighbour),
-                ("forget_leases", &mut faults.forget_leases),
                 ("forget_entries", &mut faults.forget_entries),
                 ("join_early", &mut faults.join_early),
                 ("release_early", &mut faults.release_early),
@@ -229,6 +241,7 @@ impl World {
             if position == 0 {
                 *self = World {
                     starts: self.starts,
+                    is_silent: self.is_silent,
                     output: self.take_output(),
                     ..World::new()
                 };
@@ -278,11 +291,15 @@ impl World {
             attempt: command.get("attempt").unwrap_or(0),
             lease_epoch: command.get("epoch").unwrap_or(0),
             sequence: command.get("seq").unwrap_or(0),
+            age: command.text("age").map_or(0, |text| command.micros(text)),
             state: &state,
             packet: command.text("packet").map(str::as_bytes),
             ..Repr::new(message_type, command.key())
         };
         let to: usize = command.get("to").unwrap_or(0);
+        if !self.is_silent && request.incarnation != 0 {
+            self.replicas[to].promise(self.now, request.switch_id, request.incarnation);
+        }
         self.replicas[to].handle_request(self.now, switch(number), &request.to_vec().unwrap());
     }
 
@@ -356,6 +373,7 @@ impl World {
             MessageType::RenewReply => "RENEWED",
             MessageType::ProbeReply => "ALIVE",
             MessageType::Recall => "RECALL",
+            MessageType::Idle => "IDLE",
             _ => "REFUSED",
         };
         write!(line, " {name}").unwrap();
@@ -371,19 +389,11 @@ impl World {
             ("send", reply.send_time),
             ("epoch", reply.lease_epoch.into()),
             ("seq", reply.sequence.into()),
-            ("parked", reply.parked.into()),
+            ("age", reply.age),
         ] {
             if value != 0 {
                 write!(line, " {name}={value}").unwrap();
             }
-        }
-        let leases = [
-            MessageType::LeaseReply,
-            MessageType::WriteReply,
-            MessageType::RenewReply,
-        ];
-        if leases.contains(&reply.message_type) {
-            write!(line, " period={}", reply.period).unwrap();
         }
         if !reply.state.is_empty() {
             write!(line, " state={}", state(reply.state)).unwrap();
@@ -440,7 +450,7 @@ impl World {
                     holder.owner.incarnation,
                     holder.owner.claim,
                     holder.epoch,
-                    holder.until as f64 / 1e3
+                    self.replicas[0].outwaits(shard, &holder.owner) as f64 / 1e3
                 )
                 .unwrap();
             }

@@ -52,6 +52,7 @@ fn ask(replicas: &mut [Replica], number: u8, flow: u8) {
         cut: None,
         position: 0,
     };
+    replicas[0].promise(1, number.into(), 9);
     replicas[0].handle_request(1, switch(number), &request(&step));
 }
 
