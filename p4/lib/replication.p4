@@ -30,7 +30,8 @@
 //   ingress         the two blocks around the program's processing
 //   slots           the table of flows
 //   shard           in which shard of the store a flow lies
-//   lease           how a lease is used, extended, renewed, and recalled
+//   term            since when and until when leases count
+//   lease           how a lease is granted, recalled, and asked about
 //   request         what goes to the store
 //   reply           what comes from it
 //   order           packets that come back leave once, and in order

@@ -14,18 +14,20 @@
 #endif
 
 const bit<16> REPLICATION_UDP_PORT = 4793;
-const bit<8> REPLICATION_VERSION = 1;
+const bit<8> REPLICATION_VERSION = 2;
 
 const bit<8> TYPE_LEASE_REQUEST = 0x01;
 const bit<8> TYPE_WRITE_REQUEST = 0x02;
 const bit<8> TYPE_RENEW_REQUEST = 0x03;
 const bit<8> TYPE_PROBE_REQUEST = 0x04;
 const bit<8> TYPE_RELEASE_REQUEST = 0x05;
+const bit<8> TYPE_USED = 0x06;
 const bit<8> TYPE_LEASE_REPLY = 0x11;
 const bit<8> TYPE_WRITE_REPLY = 0x12;
 const bit<8> TYPE_RENEW_REPLY = 0x13;
 const bit<8> TYPE_PROBE_REPLY = 0x14;
 const bit<8> TYPE_RECALL = 0x15;
+const bit<8> TYPE_IDLE = 0x16;
 const bit<8> TYPE_REFUSAL = 0x1f;
 
 const bit<8> FLAG_PACKET = 0x01;
@@ -60,8 +62,7 @@ header replication_t {
     bit<128> key;
     bit<32> lease_epoch;
     bit<32> sequence;
-    bit<32> parked;
-    bit<32> period;
+    bit<64> age;
     bit<16> attempt;
     bit<16> state_length;
 }
@@ -70,7 +71,8 @@ header replication_state_t {
     bit<REPLICATION_STATE_BITS> value;
 }
 
-// A frame of the packet generator that asks for a probe of one shard's chain.
+// A frame of the packet generator that asks for a probe of one shard's chain; or one of the host,
+// with a heartbeat behind, for the head of that.
 header replication_probe_t {
     bit<16> shard;
 }
@@ -99,6 +101,7 @@ header replication_udp_front_t {
 
 const bit<16> STATE_BYTES = REPLICATION_STATE_BITS / 8;
 const bit<16> MESSAGE_BYTES = 72;
+const bit<16> PROBE_BYTES = 2;
 // Ethernet, IPv4 without options, UDP.
 const bit<16> OUTER_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES;
 

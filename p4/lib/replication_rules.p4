@@ -40,6 +40,18 @@ const bool RULE_LEASE_DEADLINE = false;
 const bool RULE_LEASE_DEADLINE = true;
 #endif
 
+#ifdef REPLICATION_FAULT_LEASE_SINCE
+const bool RULE_LEASE_SINCE = false;
+#else
+const bool RULE_LEASE_SINCE = true;
+#endif
+
+#ifdef REPLICATION_FAULT_GRANT_SENT
+const bool RULE_GRANT_SENT = false;
+#else
+const bool RULE_GRANT_SENT = true;
+#endif
+
 #ifdef REPLICATION_FAULT_RELEASE_ORDER
 const bool RULE_RELEASE_ORDER = false;
 #else

@@ -24,8 +24,7 @@
     message.key, \
     message.lease_epoch, \
     message.sequence, \
-    message.parked, \
-    message.period, \
+    message.age, \
     message.attempt, \
     message.state_length
 

@@ -23,11 +23,12 @@ const bit<32> EVENT_LEASE_GIVEN_UP = 15;
 const bit<32> EVENT_INSTALLED = 16;
 const bit<32> EVENT_LEASE_REQUEST = 17;
 const bit<32> EVENT_WRITE_REQUEST = 18;
-const bit<32> EVENT_RENEW_REQUEST = 19;
+const bit<32> EVENT_USED = 19;
 const bit<32> EVENT_RELEASED = 20;
 const bit<32> EVENT_WRONG_PORT = 21;
 const bit<32> EVENT_RECALLED = 22;
 const bit<32> EVENT_KEPT_IN_ORDER = 23;
+const bit<32> EVENT_HEARTBEAT = 24;
 const bit<32> EVENTS = 32;
 
 counter(EVENTS, CounterType.packets) replication_events;

@@ -26,10 +26,8 @@ control ReplicationIngressBefore(
     FindSlot() find_slot;
     ClaimSlot() claim_slot;
     RequestLease() request_lease;
-    StartRequest() start_renewal;
     CheckMessage() check_message;
     HandleMessage() handle_message;
-    UseLease() use_lease;
     bit<48> line;
     bit<32> unprocessed;
     bool whole = false;
@@ -78,7 +76,6 @@ control ReplicationIngressBefore(
         meta.write = false;
         meta.send = false;
         meta.hold = false;
-        meta.renews = false;
         meta.without_packet = false;
         meta.found = false;
         meta.behind = false;
@@ -100,8 +97,8 @@ control ReplicationIngressBefore(
                 find_slot.apply(meta);
                 held = meta.found
                     && meta.slot.status != STATUS_PENDING
-                    && (meta.shared || meta.slot.status != STATUS_SHARED)
-                    && (meta.now < meta.slot.deadline || !RULE_LEASE_DEADLINE);
+                    && meta.slot.counts
+                    && (meta.shared || meta.slot.status != STATUS_SHARED);
                 if (held) {
                     slot_line.read(line, meta.slot.index);
                     meta.behind = meta.now < line && RULE_RELEASE_ORDER;
@@ -115,8 +112,8 @@ control ReplicationIngressBefore(
         // Of packets of no flow, and under a shared lease, nothing else is sent.
         if (!meta.process && (!held || meta.slot.status != STATUS_SHARED || meta.behind)) {
             if (held) {
-                // One read costs less than the program's hash.
-                slot_shard.read(meta.shard, meta.slot.index);
+                // The program's hash need not be computed.
+                meta.shard = meta.slot.shard;
             }
             replication_identity.apply();
             replication_incarnation.read(meta.incarnation, 0);
@@ -132,13 +129,17 @@ control ReplicationIngressBefore(
 
         if (hdr.probe.isValid()) {
             hdr.probe.setInvalid();
-            meta.key = 0;
-            hdr.message.setValid();
-            hdr.message.version = REPLICATION_VERSION;
-            hdr.message.type = TYPE_PROBE_REQUEST;
-            hdr.message.shard = meta.shard;
             meta.send = true;
-            meta.without_packet = true;
+            if (standard_metadata.ingress_port == HEARTBEAT_PORT) {
+                meta.inner_length = meta.inner_length - (ETHERNET_BYTES + PROBE_BYTES);
+            } else {
+                meta.key = 0;
+                hdr.message.setValid();
+                hdr.message.version = REPLICATION_VERSION;
+                hdr.message.type = TYPE_PROBE_REQUEST;
+                hdr.message.shard = meta.shard;
+                meta.without_packet = true;
+            }
         } else if (hdr.ethernet.isValid()) {
             check_message.apply(hdr, meta, standard_metadata, whole, believed);
             if (believed) {
@@ -157,20 +158,10 @@ control ReplicationIngressBefore(
                     mark_to_drop(standard_metadata);
                 }
             }
-        } else if (meta.renewal == 1 && standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
-            find_slot.apply(meta);
-            if (meta.found
-                && meta.slot.status != STATUS_PENDING
-                && meta.slot.status != STATUS_RECALLED) {
-                start_renewal.apply(hdr, meta, TYPE_RENEW_REQUEST, 0);
-                meta.without_packet = true;
-                replication_events.count(EVENT_RENEW_REQUEST);
-            } else {
-                mark_to_drop(standard_metadata);
-            }
         } else if (meta.known) {
             if (held) {
-                use_lease.apply(meta);
+                meta.process = true;
+                slot_used.write(meta.slot.index, meta.now);
             } else @unlikely {
                 if (!meta.found) {
                     claim_slot.apply(meta);
@@ -189,8 +180,8 @@ control ReplicationIngressBefore(
 }
 
 // Turns a packet that wrote, or that met an unacknowledged write, into a request
-// (rules 8 to 10), or one that is behind such packets (rule 26), or renews the lease under
-// which it read, and sends what is to be sent to the store.
+// (rules 8 to 10), or one that is behind such packets (rule 26), and sends what is to be sent
+// to the store.
 @side_effects_allowed
 control ReplicationIngressAfter(
     inout replication_headers_t hdr,
@@ -200,6 +191,7 @@ control ReplicationIngressAfter(
     StartRequest() start_write;
     StartRequest() start_passage;
     SendRequest() send_request;
+    SendHeartbeat() send_heartbeat;
 
     apply {
         if (meta.found
@@ -239,15 +231,14 @@ control ReplicationIngressAfter(
                 (bit<16>)standard_metadata.ingress_port
             );
             replication_events.count(EVENT_KEPT_IN_ORDER);
-        } else if (meta.renews) @unlikely {
-            meta.renewal = 1;
-            clone_preserving_field_list(CloneType.I2E, RENEWAL_SESSION, FIELD_LIST_RENEWAL);
         }
 
         if (meta.send && !meta.chain_known) {
             replication_events.count(EVENT_UNKNOWN_SHARD);
             meta.hold = false;
             mark_to_drop(standard_metadata);
+        } else if (meta.send && !hdr.message.isValid()) {
+            send_heartbeat.apply(hdr, meta, standard_metadata);
         } else if (meta.send) {
             send_request.apply(hdr, meta, standard_metadata);
         } else {

@@ -1,5 +1,4 @@
-// Leases: when a packet may be processed under one, until when it counts, when it is renewed,
-// and how it ends before its time.
+// Leases: how one is granted, used, asked about, and how it ends before its time.
 
 #ifndef STATEPLANE_REPLICATION_LEASE_P4
 #define STATEPLANE_REPLICATION_LEASE_P4
@@ -9,40 +8,33 @@
 #include "replication_message.p4"
 #include "replication_rules.p4"
 #include "slots.p4"
+#include "term.p4"
 
-// Moves the deadline (rule 1). Shrinking by 1/512 is sound while all clock rates
-// are within 900 ppm of true time.
-control ExtendLease(inout replication_metadata_t meta, in replication_t message, in bool replace) {
-    bit<48> span;
-    bit<48> deadline;
+// Notes when the request was sent that a grant answers (rule 1): the newest one's of those of one
+// epoch, whose first is `newer` than the lease before.
+control NoteGrant(inout replication_metadata_t meta, in replication_t message, in bool newer) {
+    JudgeLease() judge_grant;
+    bit<48> sent;
 
     apply {
-        span = (bit<48>)message.parked + (bit<48>)message.period;
-        deadline = message.send_time + span - (span >> 9);
-        if (message.period != 0 && (replace || deadline > meta.slot.deadline)) {
-            meta.slot.deadline = deadline;
-            slot_deadline.write(meta.slot.index, deadline);
-            slot_period.write(meta.slot.index, message.period);
+        sent = message.send_time;
+        if (!RULE_GRANT_SENT) {
+            sent = meta.now;
         }
+        if (newer || sent > meta.slot.granted) {
+            meta.slot.granted = sent;
+            slot_grant.write(meta.slot.index, meta.slot.shard ++ sent);
+        }
+        judge_grant.apply(meta);
     }
 }
 
-// Processes a packet under the lease that its flow has, and tells whether to renew that.
-control UseLease(inout replication_metadata_t meta) {
-    bit<32> period;
-    bit<48> renewed;
-
+// Ends the lease of a slot at once, for good (rule 19).
+control GiveUp(inout replication_metadata_t meta) {
     apply {
-        meta.process = true;
-        slot_used.write(meta.slot.index, meta.now);
-        slot_period.read(period, meta.slot.index);
-        // Rule 8: at half the period, and again each eighth of it.
-        if (meta.now + (bit<48>)(period >> 1) > meta.slot.deadline) @unlikely {
-            slot_renewed.read(renewed, meta.slot.index);
-            meta.renews = meta.now > renewed + (bit<48>)(period >> 3);
-            if (meta.renews) {
-                slot_renewed.write(meta.slot.index, meta.now);
-            }
+        if (RULE_RECALL_STOPS) {
+            slot_status.write(meta.slot.index, STATUS_RECALLED);
+            slot_grant.write(meta.slot.index, meta.slot.shard ++ 48w0);
         }
     }
 }
@@ -51,28 +43,48 @@ control UseLease(inout replication_metadata_t meta) {
 // the answer tells the last write made under it, for which the store waits (rule 19).
 // A claim that has no slot uses no lease. A grant that is still on its way is asked for
 // again when it has come.
+//
+// Or the store asks for a lease that was unused for `age` µs (rule 22): one that was used since
+// goes on. Both answers tell for how long it was unused.
 control HandleRecall(inout replication_headers_t hdr, inout replication_metadata_t meta) {
+    GiveUp() give_up;
     bool present;
+    bool goes_on = false;
+    bit<48> used;
+    bit<64> unused = 0;
 
     apply {
         present = meta.found
             && meta.slot.status != STATUS_PENDING
             && hdr.message.lease_epoch == meta.slot.epoch;
         if (present) {
-            hdr.message.sequence = meta.slot.sequence;
-            if (RULE_RECALL_STOPS) {
-                slot_status.write(meta.slot.index, STATUS_RECALLED);
-                slot_deadline.write(meta.slot.index, 0);
+            slot_used.read(used, meta.slot.index);
+            // Of several workers another one's packet may be the later one.
+            if (meta.now > used) {
+                unused = (bit<64>)(meta.now - used);
             }
+            goes_on = hdr.message.type == TYPE_IDLE
+                && meta.slot.status != STATUS_RECALLED
+                && unused < hdr.message.age;
+            hdr.message.sequence = meta.slot.sequence;
+        }
+        hdr.message.age = unused;
+        if (goes_on) {
+            hdr.message.type = TYPE_USED;
+            replication_events.count(EVENT_USED);
+        } else if (present || !meta.found) {
+            hdr.message.type = TYPE_RELEASE_REQUEST;
+            if (present) {
+                give_up.apply(meta);
+            }
+            replication_events.count(EVENT_RECALLED);
         }
         if (present || !meta.found) {
-            hdr.message.type = TYPE_RELEASE_REQUEST;
             hdr.message.flags = 0;
             hdr.message.state_length = 0;
             hdr.state.setInvalid();
             meta.without_packet = true;
             meta.send = true;
-            replication_events.count(EVENT_RECALLED);
         }
     }
 }

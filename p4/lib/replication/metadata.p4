@@ -5,9 +5,6 @@
 
 #include "replication_message.p4"
 
-// Metadata kept by the copy that becomes a renewal.
-#define FIELD_LIST_RENEWAL 1
-
 // Content of a slot while a packet is in the pipeline.
 struct replication_slot_t {
     bit<32> index;
@@ -17,7 +14,11 @@ struct replication_slot_t {
     bit<8> status;
     bit<32> claim;
     bit<32> epoch;
-    bit<48> deadline;
+    // Its shard, and when the request was sent that its lease was granted to, 0 without a lease.
+    bit<16> shard;
+    bit<48> granted;
+    // Leases of the shard that were granted to requests of then count now.
+    bool counts;
     bit<32> sequence;
     bit<32> acknowledged;
 }
@@ -33,9 +34,7 @@ struct replication_metadata_t {
     // (never 0), in which shard, and whether a shared lease is enough, because this
     // packet will not write (rule 18).
     bool known;
-    @field_list(FIELD_LIST_RENEWAL)
     bit<128> key;
-    @field_list(FIELD_LIST_RENEWAL)
     bit<16> shard;
     bool shared;
 
@@ -49,10 +48,6 @@ struct replication_metadata_t {
     bool write;
 
     // The rest is the library's own.
-    @field_list(FIELD_LIST_RENEWAL)
-    bit<8> renewal;
-    // The lease is to be renewed, unless the packet writes, which renews it too.
-    bool renews;
     bit<48> now;
     bit<32> incarnation;
     bit<32> switch_id;

@@ -79,7 +79,7 @@ control LineUp(in replication_t message, in replication_metadata_t meta) {
     bool reads_go_on;
 
     apply {
-        reads_go_on = meta.slot.status == STATUS_SHARED && meta.now < meta.slot.deadline;
+        reads_go_on = meta.slot.status == STATUS_SHARED && meta.slot.counts;
         if (message.type != TYPE_LEASE_REQUEST) {
             slot_unreleased.write(meta.slot.index, message.request);
         } else if (meta.behind || !reads_go_on) {

@@ -20,7 +20,7 @@ parser ReplicationParser(
 ) {
     state start {
         meta.parse_program = true;
-        meta.arriving = meta.renewal == 0;
+        meta.arriving = true;
         transition select(packet.lookahead<ethernet_t>().ether_type) {
             ETHERTYPE_IPV4: ipv4;
             ETHERTYPE_GENERATED: generated;
@@ -31,6 +31,7 @@ parser ReplicationParser(
     state generated {
         transition select(standard_metadata.ingress_port) {
             GENERATOR_PORT: probe;
+            HEARTBEAT_PORT: probe;
             default: accept;
         }
     }

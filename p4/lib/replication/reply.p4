@@ -12,9 +12,7 @@
 #include "retransmission.p4"
 #include "serial.p4"
 #include "slots.p4"
-
-// Shards that a switch can know.
-#define REPLICATION_SHARDS 256
+#include "term.p4"
 
 // When the chain of a shard was last heard (rule 17), in µs of the switch clock.
 register<bit<48>>(REPLICATION_SHARDS) replication_heard;
@@ -63,7 +61,7 @@ control HandleGrant(
     inout replication_metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
-    ExtendLease() extend_grant;
+    NoteGrant() note_grant;
     ReturnedOnce() returned_once;
     bool newer;
     bool first;
@@ -103,9 +101,9 @@ control HandleGrant(
                 meta.slot.status = STATUS_EXCLUSIVE;
             }
             slot_status.write(meta.slot.index, meta.slot.status);
-            extend_grant.apply(meta, hdr.message, newer);
+            note_grant.apply(meta, hdr.message, newer);
             if ((hdr.message.flags & FLAG_PACKET) != 0) {
-                if (meta.now >= meta.slot.deadline && RULE_LEASE_DEADLINE) {
+                if (!meta.slot.counts) {
                     replication_events.count(EVENT_GRANT_EXPIRED);
                 } else {
                     returned_once.apply(meta.slot.index, hdr.message.request, first);
@@ -154,13 +152,12 @@ control HandleRefusal(in replication_t message, in replication_metadata_t meta) 
     }
 }
 
-// A write or a renewal is answered: the lease goes on, and the packet that waited leaves.
+// A write or a renewal is answered: the packet that waited leaves.
 control HandleAcknowledgement(
     in replication_t message,
     inout replication_metadata_t meta,
     inout standard_metadata_t standard_metadata
 ) {
-    ExtendLease() extend_held;
     ReturnedOnce() returned_once;
     bool first;
     bit<32> held;
@@ -174,9 +171,6 @@ control HandleAcknowledgement(
         if (IS_NEWER(held, meta.slot.acknowledged)) {
             meta.slot.acknowledged = held;
             slot_acknowledged.write(meta.slot.index, meta.slot.acknowledged);
-        }
-        if (meta.slot.status != STATUS_RECALLED) {
-            extend_held.apply(meta, message, false);
         }
         if ((message.flags & FLAG_PACKET) != 0) {
             returned_once.apply(meta.slot.index, message.request, first);
@@ -236,7 +230,7 @@ control HandleMessage(
             if (meta.found) {
                 handle_held_copy.apply(hdr, meta);
             }
-        } else if (hdr.message.type == TYPE_RECALL) {
+        } else if (hdr.message.type == TYPE_RECALL || hdr.message.type == TYPE_IDLE) {
             handle_recall.apply(hdr, meta);
         } else if (hdr.message.type == TYPE_PROBE_REPLY) {
             @atomic @apart {

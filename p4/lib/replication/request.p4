@@ -39,8 +39,7 @@ control StartRequest(
         hdr.message.key = meta.key;
         hdr.message.lease_epoch = meta.slot.epoch;
         hdr.message.sequence = meta.slot.sequence;
-        hdr.message.parked = 0;
-        hdr.message.period = 0;
+        hdr.message.age = 0;
         hdr.message.attempt = 0;
         hdr.message.state_length = 0;
         hdr.state.setInvalid();
@@ -78,6 +77,41 @@ control RequestLease(
     }
 }
 
+// Headers in front of `bytes` bytes of UDP's payload to a shard's chain, and the way there.
+control AddressChain(
+    inout replication_headers_t hdr,
+    in replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata,
+    in bit<16> bytes
+) {
+    apply {
+        hdr.ethernet.setValid();
+        hdr.ethernet.destination = meta.chain_mac;
+        hdr.ethernet.source = meta.own_mac;
+        hdr.ethernet.ether_type = ETHERTYPE_IPV4;
+        hdr.ipv4.setValid();
+        hdr.ipv4.version = 4;
+        hdr.ipv4.ihl = 5;
+        hdr.ipv4.diffserv = 0;
+        hdr.ipv4.total_length = IPV4_BYTES + UDP_BYTES + bytes;
+        hdr.ipv4.identification = 0;
+        hdr.ipv4.flags = 2;
+        hdr.ipv4.fragment_offset = 0;
+        hdr.ipv4.ttl = 64;
+        hdr.ipv4.protocol = IP_PROTOCOL_UDP;
+        hdr.ipv4.source = meta.own_address;
+        hdr.ipv4.destination = meta.chain_address;
+        hdr.udp.setValid();
+        hdr.udp.source_port = REPLICATION_UDP_PORT;
+        hdr.udp.destination_port = REPLICATION_UDP_PORT;
+        hdr.udp.length = UDP_BYTES + bytes;
+        hdr.udp.checksum = 0;
+        // Multicast waits too: the program chooses it anew when it forwards.
+        standard_metadata.mcast_grp = 0;
+        standard_metadata.egress_spec = meta.chain_port;
+    }
+}
+
 // Sends the message to its shard's chain, with the packet on board if it fits in.
 control SendRequest(
     inout replication_headers_t hdr,
@@ -85,6 +119,7 @@ control SendRequest(
     inout standard_metadata_t standard_metadata
 ) {
     LineUp() line_up;
+    AddressChain() address_chain;
     bit<16> headers_length;
 
     apply {
@@ -111,30 +146,22 @@ control SendRequest(
         hdr.message.switch_id = meta.switch_id;
         hdr.message.incarnation = meta.incarnation;
         hdr.message.send_time = meta.now;
-        hdr.ethernet.setValid();
-        hdr.ethernet.destination = meta.chain_mac;
-        hdr.ethernet.source = meta.own_mac;
-        hdr.ethernet.ether_type = ETHERTYPE_IPV4;
-        hdr.ipv4.setValid();
-        hdr.ipv4.version = 4;
-        hdr.ipv4.ihl = 5;
-        hdr.ipv4.diffserv = 0;
-        hdr.ipv4.total_length = headers_length - ETHERNET_BYTES + meta.inner_length;
-        hdr.ipv4.identification = 0;
-        hdr.ipv4.flags = 2;
-        hdr.ipv4.fragment_offset = 0;
-        hdr.ipv4.ttl = 64;
-        hdr.ipv4.protocol = IP_PROTOCOL_UDP;
-        hdr.ipv4.source = meta.own_address;
-        hdr.ipv4.destination = meta.chain_address;
-        hdr.udp.setValid();
-        hdr.udp.source_port = REPLICATION_UDP_PORT;
-        hdr.udp.destination_port = REPLICATION_UDP_PORT;
-        hdr.udp.length = headers_length - (ETHERNET_BYTES + IPV4_BYTES) + meta.inner_length;
-        hdr.udp.checksum = 0;
-        // Multicast waits too: the program chooses it anew when it forwards.
-        standard_metadata.mcast_grp = 0;
-        standard_metadata.egress_spec = meta.chain_port;
+        headers_length = headers_length - OUTER_BYTES + meta.inner_length;
+        address_chain.apply(hdr, meta, standard_metadata, headers_length);
+    }
+}
+
+// Sends what the host gave, a heartbeat (rule 17), to the shard's chain as requests are sent.
+control SendHeartbeat(
+    inout replication_headers_t hdr,
+    inout replication_metadata_t meta,
+    inout standard_metadata_t standard_metadata
+) {
+    AddressChain() address_chain;
+
+    apply {
+        replication_events.count(EVENT_HEARTBEAT);
+        address_chain.apply(hdr, meta, standard_metadata, meta.inner_length);
     }
 }
 

@@ -45,7 +45,7 @@ control HandleHeldCopy(inout replication_headers_t hdr, inout replication_metada
     }
 }
 
-// Keeps a copy of a request that was sent, and brings held copies and renewals back to ingress.
+// Keeps a copy of a request that was sent, and brings held copies back to ingress.
 @side_effects_allowed
 control ReplicationEgress(
     inout replication_headers_t hdr,
@@ -63,8 +63,6 @@ control ReplicationEgress(
             hdr.ipv4.total_length = headers_length - ETHERNET_BYTES;
             hdr.udp.length = headers_length - (ETHERNET_BYTES + IPV4_BYTES);
             recirculate_preserving_field_list(0);
-        } else if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE && meta.renewal == 1) {
-            recirculate_preserving_field_list(FIELD_LIST_RENEWAL);
         } else if (meta.hold && hdr.message.isValid() && RULE_RETRANSMISSION) {
             session = (bit<32>)hdr.message.attempt;
             if (hdr.message.attempt >= HOLD_SESSIONS) {

@@ -7,6 +7,7 @@
 #include "metadata.p4"
 #include "replication_message.p4"
 #include "replication_rules.p4"
+#include "term.p4"
 
 // Status of a slot.
 const bit<8> STATUS_FREE = 0;
@@ -51,16 +52,14 @@ register<bit<32>>(1) replication_claims;
 register<bit<128>>(REPLICATION_SLOTS) slot_key;
 @unit["replication_bucket", REPLICATION_WAYS]
 register<bit<8>>(REPLICATION_SLOTS) slot_status;
+// The slot's shard (16 bits), and when the request was sent that its lease was granted to (48
+// bits, µs of the switch clock), 0 without a lease.
 @unit["replication_bucket", REPLICATION_WAYS]
-register<bit<16>>(REPLICATION_SLOTS) slot_shard;
+register<bit<64>>(REPLICATION_SLOTS) slot_grant;
 @unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_claim;
 @unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_epoch;
-@unit["replication_bucket", REPLICATION_WAYS]
-register<bit<48>>(REPLICATION_SLOTS) slot_deadline;
-@unit["replication_bucket", REPLICATION_WAYS]
-register<bit<32>>(REPLICATION_SLOTS) slot_period;
 @unit["replication_bucket", REPLICATION_WAYS]
 register<bit<32>>(REPLICATION_SLOTS) slot_sequence;
 @unit["replication_bucket", REPLICATION_WAYS]
@@ -88,8 +87,6 @@ register<bit<32>>(REPLICATION_SLOTS) slot_unprocessed;
 register<bit<32>>(REPLICATION_SLOTS) slot_unreleased;
 @unit["replication_bucket", REPLICATION_WAYS]
 register<bit<48>>(REPLICATION_SLOTS) slot_line;
-@unit["replication_bucket", REPLICATION_WAYS]
-register<bit<48>>(REPLICATION_SLOTS) slot_renewed;
 @unit["replication_bucket", REPLICATION_WAYS]
 register<bit<48>>(REPLICATION_SLOTS) slot_used;
 
@@ -126,7 +123,9 @@ control FindSlot(inout replication_metadata_t meta) {
     SecondBucket() second_bucket;
     FindInBucket() find_in_first;
     FindInBucket() find_in_second;
+    JudgeLease() judge_lease;
     bit<64> mixed;
+    bit<64> grant;
     bit<32> first;
     bit<32> second;
 
@@ -149,21 +148,22 @@ control FindSlot(inout replication_metadata_t meta) {
             slot_status.read(meta.slot.status, meta.slot.index);
             slot_claim.read(meta.slot.claim, meta.slot.index);
             slot_epoch.read(meta.slot.epoch, meta.slot.index);
-            slot_deadline.read(meta.slot.deadline, meta.slot.index);
+            slot_grant.read(grant, meta.slot.index);
+            meta.slot.shard = grant[63:48];
+            meta.slot.granted = grant[47:0];
             slot_sequence.read(meta.slot.sequence, meta.slot.index);
             slot_acknowledged.read(meta.slot.acknowledged, meta.slot.index);
             slot_value.read(meta.value, meta.slot.index);
+            judge_lease.apply(meta);
         }
     }
 }
 
-// True if a slot may be given to another flow: it is free; or its lease has run
-// out or is idle, and all its writes are acknowledged; or it waited too long for an
-// answer.
+// True if a slot may be given to another flow: it is free; or its lease was given up or is
+// idle, and all its writes are acknowledged; or it waited too long for an answer.
 control MayClaim(in bit<32> index, in bit<48> now, out bool free) {
     bit<128> stored;
     bit<8> status;
-    bit<48> deadline;
     bit<48> used;
     bit<32> sequence;
     bit<32> acknowledged;
@@ -171,15 +171,14 @@ control MayClaim(in bit<32> index, in bit<48> now, out bool free) {
     apply {
         slot_key.read(stored, index);
         slot_status.read(status, index);
-        slot_deadline.read(deadline, index);
         slot_used.read(used, index);
         slot_sequence.read(sequence, index);
         slot_acknowledged.read(acknowledged, index);
         free = stored == 0
             || (status != STATUS_PENDING
                 && sequence == acknowledged
-                && (deadline <= now || used + REPLICATION_IDLE_MICROSECONDS <= now))
-            || (deadline <= now && used + UNANSWERED_MICROSECONDS < now);
+                && (status == STATUS_RECALLED || used + REPLICATION_IDLE_MICROSECONDS <= now))
+            || used + UNANSWERED_MICROSECONDS < now;
     }
 }
 
@@ -226,16 +225,16 @@ control ClaimSlot(inout replication_metadata_t meta) {
             }
             meta.slot.status = STATUS_PENDING;
             meta.slot.epoch = 0;
-            meta.slot.deadline = 0;
+            meta.slot.shard = meta.shard;
+            meta.slot.granted = 0;
+            meta.slot.counts = false;
             meta.slot.sequence = 0;
             meta.slot.acknowledged = 0;
             slot_key.write(meta.slot.index, meta.key);
             slot_status.write(meta.slot.index, STATUS_PENDING);
-            slot_shard.write(meta.slot.index, meta.shard);
+            slot_grant.write(meta.slot.index, meta.shard ++ 48w0);
             slot_claim.write(meta.slot.index, meta.slot.claim);
             slot_epoch.write(meta.slot.index, 0);
-            slot_deadline.write(meta.slot.index, 0);
-            slot_period.write(meta.slot.index, 0);
             slot_sequence.write(meta.slot.index, 0);
             slot_acknowledged.write(meta.slot.index, 0);
             slot_value.write(meta.slot.index, 0);
@@ -246,7 +245,6 @@ control ClaimSlot(inout replication_metadata_t meta) {
             slot_unprocessed.write(meta.slot.index, 0);
             slot_unreleased.write(meta.slot.index, 0);
             slot_line.write(meta.slot.index, 0);
-            slot_renewed.write(meta.slot.index, 0);
             slot_used.write(meta.slot.index, meta.now);
         }
     }

@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod forwarding;
 mod greeter;
+mod heartbeats;
 mod multicast;
 mod neighbours;
 mod placing;
@@ -29,6 +30,7 @@ pub use file::{
     Setting, SwitchFile, SwitchFileCause, SwitchFileError, SyncFile, SyncGroupFile, WatchFile,
 };
 pub use greeter::{GreetingReport, HeadReport};
+pub use heartbeats::{TermHeadReport, TermReport};
 pub use multicast::{FollowError, Following, follow_multicast};
 pub use placing::Placing;
 pub use remote::{Remote, RemoteCalls};

@@ -77,7 +77,8 @@ impl fmt::Display for DropReason {
 pub struct Counters {
     /// Frames given to [`handle_frame`](crate::Switch::handle_frame), also bad ones.
     pub received: u64,
-    /// Frames injected by packet generators.
+    /// Frames injected by packet generators, and by the host
+    /// ([`handle_made`](crate::Switch::handle_made)).
     pub generated: u64,
     /// Clones asked for by ingress.
     pub ingress_clones: u64,

@@ -2,6 +2,7 @@
 
 mod configure;
 mod fellow;
+mod made;
 mod pipeline;
 mod replace;
 

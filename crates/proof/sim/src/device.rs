@@ -10,7 +10,8 @@ pub(crate) struct Slot {
     pub(crate) granted: bool,
     pub(crate) shared: bool,
     pub(crate) epoch: u32,
-    /// By the switch's clock, in µs.
+    /// Until when the lease counts, by the switch's clock, in µs: the end of the term with the
+    /// shard's head; 0 if the term began after the grant was asked for (rule 1).
     pub(crate) deadline: u64,
     /// Number of the newest state.
     pub(crate) sequence: u32,

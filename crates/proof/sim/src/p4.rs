@@ -7,7 +7,7 @@ use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
     DATA_PORTS, HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, STORE_MTU, STORE_PORT,
-    store_mac, switch_address, switch_mac,
+    message_in, store_mac, switch_address, switch_mac,
 };
 use crate::options::ProgramKind;
 use core::net::Ipv4Addr;
@@ -15,9 +15,13 @@ use num_bigint::BigUint;
 use stateplane_apps::table::{address, exact, insert, number};
 use stateplane_apps::{Random, SNAPSHOT_PORT, walk_frame};
 use stateplane_runtime::{Engine, KeyMatch, StateError, TargetState, Value};
-use stateplane_setup::{CHAINS_TABLE, Chain, Hold, Probe, Replication, Server, SetupError};
+use stateplane_setup::{
+    CHAINS_TABLE, Chain, HEARTBEAT_PORT, Heartbeats, Hold, Probe, Replication, Server, SetupError,
+    TERM, term_of,
+};
 use stateplane_switch::{Generator, Switch, SwitchConfig};
 use stateplane_wire::replication::{KEY_LENGTH, Key};
+use stateplane_wire::term::is_term;
 
 /// The shard whose chain is probed; all have the same one.
 pub(crate) const PROBED_SHARD: u16 = 0;
@@ -33,9 +37,15 @@ const STATUS_RECALLED: u128 = 4;
 const INSIDE_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 254);
 const OUTSIDE_GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 254);
 
+/// Bits of an element of `slot_grant` with the time at which the grant was asked for.
+const GRANTED_BITS: u32 = 48;
+
 /// A switch with an engine.
 pub(crate) struct P4Switch<E: Engine> {
     switch: Switch<E>,
+    heartbeats: Heartbeats,
+    /// The latest time by the switch's clock.
+    now: u64,
 }
 
 impl<E: Engine> P4Switch<E> {
@@ -85,7 +95,23 @@ impl<E: Engine> P4Switch<E> {
             .register_mut("replication_claims")
             .and_then(|claims| claims.write(0, &Value::from(u64::from(identity.first_number()))))
             .map_err(SetupError::State)?;
-        Ok(Self { switch })
+        let state = switch.engine().state();
+        let heartbeats = Heartbeats::of(0, state, PROBED_SHARD);
+        Ok(Self {
+            heartbeats: heartbeats.ok_or(SetupError::NoTerms)?,
+            switch,
+            now: 0,
+        })
+    }
+
+    /// Writes what follows from the answers of heads, and sends the heartbeats that are due.
+    fn beat(&mut self, now: u64) {
+        while let Some(write) = self.heartbeats.poll_write() {
+            write.apply(self.switch.engine_mut().state_mut());
+        }
+        while let Some(frame) = self.heartbeats.poll_frame(now) {
+            self.switch.handle_made(now, HEARTBEAT_PORT, &frame);
+        }
     }
 
     /// The switch, for other worlds.
@@ -109,11 +135,19 @@ impl<E: Engine> P4Switch<E> {
 
     fn slot_at(&self, index: u64) -> Option<Slot> {
         let status = self.register("slot_status", index)?;
+        let grant = self.register("slot_grant", index)? as u64;
+        let (shard, granted) = (grant >> GRANTED_BITS, grant & ((1 << GRANTED_BITS) - 1));
+        let term = term_of(self.register(TERM, shard)? as u64);
+        let deadline = if granted > term.since {
+            term.deadline
+        } else {
+            0
+        };
         Some(Slot {
             granted: status > STATUS_PENDING && status != STATUS_RECALLED,
             shared: status == STATUS_SHARED,
             epoch: self.register("slot_epoch", index)? as u32,
-            deadline: self.register("slot_deadline", index)? as u64,
+            deadline,
             sequence: self.register("slot_sequence", index)? as u32,
             acknowledged: self.register("slot_acknowledged", index)? as u32,
         })
@@ -131,12 +165,21 @@ impl<E: Engine> P4Switch<E> {
 
 impl<E: Engine> Device for P4Switch<E> {
     fn handle_frame(&mut self, now: u64, port: u16, frame: &[u8]) {
-        self.switch.handle_frame(now, port, frame);
+        self.now = now;
+        match message_in(frame).filter(|(_, _, bytes)| port == STORE_PORT && is_term(bytes)) {
+            Some((from, _, bytes)) => {
+                self.heartbeats.handle_reply(now, *from.ip(), bytes);
+            }
+            None => self.switch.handle_frame(now, port, frame),
+        }
+        self.beat(now);
         while self.switch.poll_port_state().is_some() {}
     }
 
     fn handle_timeout(&mut self, now: u64) {
+        self.now = now;
         self.switch.handle_timeout(now);
+        self.beat(now);
         while self.switch.poll_port_state().is_some() {}
     }
 
@@ -146,7 +189,8 @@ impl<E: Engine> Device for P4Switch<E> {
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        self.switch.poll_timeout()
+        let own = self.switch.poll_timeout();
+        own.into_iter().chain(self.heartbeats.poll_timeout()).min()
     }
 
     fn is_aloof(&self) -> bool {
@@ -159,6 +203,7 @@ impl<E: Engine> Device for P4Switch<E> {
         if let Ok(table) = state.table_mut(CHAINS_TABLE) {
             let _ = table.modify(&chain(head, epoch).entry(shard, STORE_PORT));
         }
+        self.heartbeats.set_head(self.now, shard, head, epoch);
     }
 
     fn slot(&self, key: &Key) -> Option<Slot> {

@@ -3,7 +3,7 @@
 use super::{Families, Labels, sealed};
 use crate::ports::HostPortCounters;
 use crate::switch::{
-    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport,
+    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport, TermReport,
     SwitchReport, WorkerReport,
 };
 use stateplane_runtime::Count;
@@ -66,6 +66,9 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
     }
     if let Some(greeting) = &report.greeting {
         greeted(&mut families, greeting);
+    }
+    if let Some(terms) = &report.terms {
+        in_terms(&mut families, terms);
     }
     if let Some(control) = &report.control {
         controlled(&mut families, control);
@@ -140,6 +143,28 @@ fn greeted(families: &mut Families, greeting: &GreetingReport) {
         });
         families.gauge(name, help, samples.collect());
     }
+}
+
+fn in_terms(families: &mut Families, terms: &TermReport) {
+    families.gauge(
+        "stateplane_terms_held",
+        "Shards for which the switch has a term with the head of the chain: leases of their flows count",
+        vec![(Vec::new(), terms.held)],
+    );
+    families.counter(
+        "stateplane_term_lapses",
+        "Times that the term for a shard had ended before it went on: its flows asked again for their leases",
+        vec![(Vec::new(), terms.lapses)],
+    );
+    let silent = terms.heads.iter().map(|head| {
+        let labels = vec![("address", head.address.to_string())];
+        (labels, head.silent_ms)
+    });
+    families.gauge(
+        "stateplane_term_silent_ms",
+        "Time in ms since the head of a chain last answered a heartbeat, or since the first one",
+        silent.collect(),
+    );
 }
 
 fn port_labels(port: &PortReport) -> Labels {
@@ -345,7 +370,7 @@ fn objects(families: &mut Families, program: &ProgramReport) {
 mod tests {
     use super::*;
     use crate::ports::PortMode;
-    use crate::switch::{CounterReport, SealReport, TableReport};
+    use crate::switch::{CounterReport, SealReport, TableReport, TermHeadReport};
     use std::collections::BTreeMap;
 
     #[test]
@@ -384,6 +409,14 @@ mod tests {
                     fits: false,
                     differences: vec!["shards".to_owned()],
                     silent_ms: Some(1500),
+                }],
+            }),
+            terms: Some(TermReport {
+                held: 4,
+                lapses: 5,
+                heads: vec![TermHeadReport {
+                    address: [10, 0, 0, 11].into(),
+                    silent_ms: 40,
                 }],
             }),
             control: Some(ControlReport {

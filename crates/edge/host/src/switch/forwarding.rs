@@ -5,11 +5,30 @@ use crate::broken::say_broken;
 use crate::clock::boot_time_us;
 use crate::ports::{MacAddress, PortQueue};
 use stateplane_runtime::Engine;
+use stateplane_setup::Write;
 use stateplane_switch::{Alone, Fellows, Port, Switch, Transmit, Watch};
 use std::os::fd::RawFd;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 /// Deadline later than any other: work is in flight, and its end wakes the thread.
 const LATER: u64 = u64::MAX >> 1;
+
+/// Workers that have yet to pass a point between two bursts.
+#[derive(Default)]
+pub(super) struct Passing(Vec<Receiver<()>>);
+
+impl Passing {
+    pub(super) fn of(workers: Vec<Receiver<()>>) -> Passing {
+        Passing(workers)
+    }
+
+    /// True once all have passed it; one that has ended has.
+    pub(super) fn is_over(&mut self) -> bool {
+        self.0
+            .retain(|worker| matches!(worker.try_recv(), Err(TryRecvError::Empty)));
+        self.0.is_empty()
+    }
+}
 
 /// One switch or several.
 pub(super) enum Forwarding<E: Engine> {
@@ -106,6 +125,26 @@ impl<E: Engine> Forwarding<E> {
     pub(super) fn handle_frame(&mut self, now: u64, port: Port, frame: &[u8]) {
         if let Forwarding::Alone(switch) = self {
             switch.handle_frame(now, port, frame);
+        }
+    }
+
+    /// Takes a frame that the host made, as if it came by `port`, which no link faces.
+    pub(super) fn handle_made(&mut self, port: Port, frame: Vec<u8>) {
+        match self {
+            Forwarding::Alone(switch) => switch.handle_made(boot_time_us(), port, &frame),
+            Forwarding::Workers(workers) => workers.handle_made(port, frame),
+        }
+    }
+
+    /// Writes words of registers, which workers share: the workers that have yet to see them.
+    pub(super) fn write(&mut self, writes: Vec<Write>) -> Passing {
+        match self {
+            Forwarding::Alone(switch) => {
+                let state = switch.engine_mut().state_mut();
+                writes.iter().for_each(|write| write.apply(state));
+                Passing::default()
+            }
+            Forwarding::Workers(workers) => workers.write(writes),
         }
     }
 

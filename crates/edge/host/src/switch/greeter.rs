@@ -17,7 +17,7 @@ use crate::ports::MacAddress;
 mod filter;
 mod words;
 
-pub(super) use filter::{FrameKind, GreetingFilter};
+pub(super) use filter::{FrameKind, GreetingFilter, datagram};
 use words::{at, cause, shown};
 
 /// µs between greetings of a head that has not answered, or does not fit.
@@ -377,7 +377,7 @@ impl Greeter {
     /// it.
     pub(super) fn handle(&mut self, now: u64, frame: &[u8]) -> bool {
         match self.filter().kind_of(frame) {
-            FrameKind::Other => return false,
+            FrameKind::Other | FrameKind::Beat => return false,
             FrameKind::Arp => {
                 if let Some(arp) = Arp::of(frame) {
                     self.hear_arp(&arp);
@@ -390,16 +390,9 @@ impl Greeter {
             }
             FrameKind::Greeting => {}
         }
-        let length = usize::from(u16::from_be_bytes([frame[UDP + 4], frame[UDP + 5]]));
-        if let Some(message) = frame.get(MESSAGE..UDP + length)
+        if let Some((from, message)) = datagram(frame)
             && let Ok(answer) = Greeting::parse(message)
         {
-            let from = Ipv4Addr::new(
-                frame[IP + 12],
-                frame[IP + 13],
-                frame[IP + 14],
-                frame[IP + 15],
-            );
             self.hear(now, from, &answer);
         }
         true

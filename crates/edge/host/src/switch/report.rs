@@ -1,6 +1,6 @@
 //! Report of a switch's events, as data.
 
-use super::GreetingReport;
+use super::{GreetingReport, TermReport};
 use crate::ports::{HostPortCounters, PortMode};
 use crate::sealing::FrameCounters;
 use serde::Serialize;
@@ -27,6 +27,9 @@ pub struct SwitchReport {
     /// Greetings of the store, of a replicated program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub greeting: Option<GreetingReport>,
+    /// Terms with the heads of the chains, of a replicated program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terms: Option<TermReport>,
     /// Connections of controllers, if they are served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlReport>,

@@ -6,7 +6,8 @@ mod links;
 mod open;
 
 use super::forwarding::Forwarding;
-use super::greeter::{Greeter, HeadFile};
+use super::greeter::{Greeter, GreetingFilter, HeadFile};
+use super::heartbeats::{self, Beats};
 use super::neighbours::Neighbours;
 use super::report::{PacketReport, PortReport, ProgramReport, SwitchReport};
 use super::run::RunOptions;
@@ -73,6 +74,9 @@ pub struct SwitchServer<E: Engine> {
     /// The seals, if workers use them: then they are here.
     shared_sealing: Option<SharedSealing>,
     greeter: Option<Greeter>,
+    beats: Beats,
+    /// Tells which frames are the greeter's, or answer heartbeats.
+    filter: Option<GreetingFilter>,
     told: Told,
     neighbours: Neighbours,
     /// µs for which it looks for frames before it sleeps.
@@ -117,7 +121,7 @@ impl<E: Engine> SwitchServer<E> {
     /// state of the one before where names and types agree; returns the engine before. The engine
     /// for workers has to be guarded. `None` if a worker has ended.
     pub fn replace_program(&mut self, engine: E) -> Option<(E, Adopted)> {
-        self.switch.change(|switch, fellows| {
+        let replaced = self.switch.change(|switch, fellows| {
             let now = boot_time_us();
             switch.handle_timeout(now);
             fellows.each(&mut |fellow| {
@@ -128,8 +132,12 @@ impl<E: Engine> SwitchServer<E> {
             switch.finish_egress();
             let state = switch.engine_mut().state_mut();
             fellows.each(&mut |fellow| state.gather(fellow.engine_mut().state_mut()));
-            switch.replace_engine_keeping_state(engine)
-        })
+            let replaced = switch.replace_engine_keeping_state(engine);
+            heartbeats::end(switch);
+            replaced
+        });
+        self.beats.program_changed();
+        replaced
     }
 
     /// Sets an entry of a table, in the place of the one with its keys if there is one.
@@ -225,6 +233,7 @@ impl<E: Engine> SwitchServer<E> {
             port_state_failed: self.port_state_failed,
             seals,
             greeting: self.greeter.as_ref().map(|it| it.report(boot_time_us())),
+            terms: self.beats.report(boot_time_us()),
             control: self.control.as_ref().map(|control| {
                 let mut report = control.report();
                 report.messages_dropped += counted.packets_in_lost;
@@ -305,6 +314,7 @@ impl<E: Engine> SwitchServer<E> {
         notify: &mut Notify<'_>,
         ready: &mut dyn FnMut(&SwitchReport),
     ) -> Result<(), SwitchServerError> {
+        self.look_at_chains();
         self.begin();
         let mut is_ready = false;
         let mut next_look = 0;
@@ -320,6 +330,9 @@ impl<E: Engine> SwitchServer<E> {
                 self.look_at_links(notify);
                 self.tell_notices(notify);
                 self.look_at_keys(now, notify);
+                if self.control.is_some() {
+                    self.beats.note_change();
+                }
                 if self.greeter.is_some() && self.told.is_due(now) {
                     let program = self.program_report();
                     self.told.look(&program);
@@ -341,12 +354,14 @@ impl<E: Engine> SwitchServer<E> {
             let control = self.serve_control();
             self.serve_remote();
             let greetings = self.greet();
+            let beats = self.beat();
             let due = self.switch.poll_timeout();
             if due.is_none() && self.has_ended() {
                 break;
             }
             let captured = self.ports.iter_mut().filter_map(|port| port.port.due(now));
             let due = captured.chain(due).chain(control).chain(greetings);
+            let due = due.chain(beats);
             let mut due = due.fold(next_look, u64::min);
             if now < self.received_at.saturating_add(self.busy_poll) {
                 due = 0;
@@ -446,8 +461,29 @@ impl<E: Engine> SwitchServer<E> {
         }
     }
 
+    /// Looks at the chains if they may have changed.
+    fn look_at_chains(&mut self) {
+        let begins = self.beats.look(&mut self.switch);
+        let greeter = self.greeter.as_ref().map(Greeter::filter);
+        let filter = greeter.or_else(|| self.beats.filter());
+        if begins || filter != self.filter {
+            self.filter = filter;
+            self.begin();
+        }
+    }
+
+    /// Sends the heartbeats that are due, and returns when the next one is.
+    fn beat(&mut self) -> Option<u64> {
+        self.look_at_chains();
+        let due = self.beats.serve(&mut self.switch);
+        self.collect();
+        self.send();
+        due
+    }
+
     fn serve_remote(&mut self) {
         while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
+            self.beats.note_change();
             call(self);
             self.collect();
             self.send();

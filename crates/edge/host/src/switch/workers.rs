@@ -15,6 +15,7 @@ mod duties;
 mod flow;
 mod gathered;
 mod lane;
+mod made;
 mod signals;
 mod worker;
 

@@ -550,6 +550,20 @@ fn a_generator_injects_batches_whose_frames_bear_their_places() {
 }
 
 #[test]
+fn a_frame_of_the_host_comes_by_a_port_that_no_link_faces() {
+    let mut switch = switch();
+    switch.handle_frame(10, 300, &frame(&[]));
+    assert!(switch.engine().events.is_empty(), "no such port");
+    switch.handle_made(20, 300, &frame(&[]));
+    assert!(matches!(
+        switch.engine().events.first(),
+        Some(Event::Ingress { now: 20, .. })
+    ));
+    assert_eq!(switch.counters().generated, 1);
+    assert_balanced(&switch);
+}
+
+#[test]
 fn time_does_not_step_back_and_the_engine_sees_48_bits() {
     let mut switch = switch();
     let late = (1 << 48) + 7;

@@ -3,7 +3,7 @@
 
 use crate::{
     CHAINS_TABLE, Flows, HEADER_BYTES, HOLD_SESSION_LEASE, HOLD_SESSION_WRITE, HOLD_SESSIONS,
-    IDENTITY_TABLE, INCARNATION, RENEWAL_BYTES, RENEWAL_SESSION, state_bytes,
+    IDENTITY_TABLE, INCARNATION, state_bytes,
 };
 use num_bigint::BigUint;
 use stateplane_runtime::{Engine, KeyMatch, TargetState};
@@ -90,7 +90,6 @@ pub fn check_complete<E: Engine>(
     }
     let bytes = state_bytes(state).unwrap_or_default();
     let kinds = [
-        (RENEWAL_SESSION, 1, RENEWAL_BYTES),
         (HOLD_SESSION_LEASE, HOLD_SESSIONS, HEADER_BYTES),
         (HOLD_SESSION_WRITE, HOLD_SESSIONS, HEADER_BYTES + bytes),
     ];

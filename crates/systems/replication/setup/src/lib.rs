@@ -1,6 +1,6 @@
 //! The parts of a switch that replication needs: the mirror sessions that hold copies of requests,
-//! the packet generator that probes the store, the watch that lowers ports, and the library's
-//! tables and registers (`p4/lib/replication.p4`).
+//! the packet generator that probes the store, the watches that lower ports, and the library's
+//! tables and registers (`p4/lib/replication.p4`); and the heartbeats of its terms ([`Heartbeats`]).
 //!
 //! [`Replication`] says it once. A switch's configuration file, the simulator, packet tests
 //! and benchmarks apply the same one, so that what is simulated is what ships.
@@ -10,6 +10,7 @@ mod chain;
 mod complete;
 mod flows;
 mod misuse;
+mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ pub use chain::{Chain, Server};
 pub use complete::{Incomplete, check_complete};
 pub use flows::Flows;
 pub use misuse::{Misuse, check_use};
+pub use terms::{BEAT, HEARTBEAT_PORT, Heartbeats, TERM, Write, element, end_terms, frame, term_of};
 
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
@@ -39,8 +41,6 @@ const HEARD: &str = "replication_heard";
 /// Register of the flows' states.
 const VALUE: &str = "slot_value";
 
-/// Mirror session of copies that become renewals of a lease: `RENEWAL_SESSION` of the library.
-pub const RENEWAL_SESSION: u32 = 15;
 /// First of [`HOLD_SESSIONS`] mirror sessions that hold lease requests:
 /// `HOLD_SESSION_LEASE` of the library.
 pub const HOLD_SESSION_LEASE: u32 = 16;
@@ -52,9 +52,6 @@ pub const HOLD_SESSIONS: u32 = 8;
 /// Ingress port of the packet generator's probes: `GENERATOR_PORT` of the library.
 pub const GENERATOR_PORT: Port = 509;
 
-/// Bytes of a copy that becomes a renewal. Its flow comes with it as preserved metadata, so the
-/// headers behind may be cut.
-const RENEWAL_BYTES: u32 = 64;
 /// Bytes of all headers of a lease request: Ethernet, IPv4, UDP and the message's.
 pub const HEADER_BYTES: u32 = (ethernet::HEADER_LENGTH
     + ipv4::HEADER_LENGTH
@@ -129,7 +126,7 @@ impl Default for Probe {
     fn default() -> Self {
         Probe {
             shard: 0,
-            period_us: 100_000,
+            period_us: 250_000,
             silence_us: 1_000_000,
             ports: Vec::new(),
         }
@@ -142,6 +139,9 @@ pub enum SetupError {
     /// The switch refuses a session, the generator or the watch.
     #[error(transparent)]
     Switch(#[from] SwitchError),
+    /// The program does not know its switch, or no chain.
+    #[error("the program is replicated, and knows no number of its switch, or no chain of the store")]
+    NoTerms,
     /// The program has no such table or register of the replication library.
     #[error("{0}; `[replication]` is for programs that include replication.p4")]
     State(#[from] StateError),
@@ -176,7 +176,9 @@ impl Replication {
             switch.add_generator(self.generator())?;
         }
         if !self.probe.ports.is_empty() {
-            switch.add_watch(self.watch())?;
+            for watch in self.watches() {
+                switch.add_watch(watch)?;
+            }
         }
         Ok(())
     }
@@ -213,10 +215,9 @@ impl Replication {
             (HOLD_SESSION_LEASE, HEADER_BYTES),
             (HOLD_SESSION_WRITE, HEADER_BYTES + state_bytes),
         ];
-        let held = kinds.into_iter().flat_map(move |(first, bytes)| {
+        kinds.into_iter().flat_map(move |(first, bytes)| {
             (0..HOLD_SESSIONS).map(move |n| (first + n, session(bytes, hold.us(n))))
-        });
-        std::iter::once((RENEWAL_SESSION, session(RENEWAL_BYTES, 0))).chain(held)
+        })
     }
 
     /// The packet generator of probes.
@@ -225,14 +226,16 @@ impl Replication {
         Generator::with_content(GENERATOR_PORT, self.probe.period_us, 1, &shard, false)
     }
 
-    /// The watch that lowers data ports while the store is silent.
-    pub fn watch(&self) -> Watch {
-        Watch {
-            register: HEARD.into(),
-            index: self.probe.shard.into(),
+    /// The watches that lower data ports while the store is silent: the chain does not answer
+    /// probes, or its head no heartbeats.
+    pub fn watches(&self) -> [Watch; 2] {
+        let watch = |register: &str, index| Watch {
+            register: register.into(),
+            index,
             max_age_us: self.probe.silence_us,
             ports: self.probe.ports.clone(),
-        }
+        };
+        [watch(HEARD, self.probe.shard.into()), watch(BEAT, 0)]
     }
 }
 

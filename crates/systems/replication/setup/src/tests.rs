@@ -1,6 +1,7 @@
 use super::*;
 use stateplane_interp::Interp;
 use stateplane_switch::{ETHERTYPE_GENERATED, SwitchConfig};
+use stateplane_term::Term;
 
 fn replication() -> Replication {
     Replication {
@@ -85,7 +86,7 @@ fn what_is_missing_is_refused() {
         missing: 3,
     };
     assert_eq!(check(&set(&without, 1)), Err(missing));
-    for (number, needed) in [(15, 64), (16, 114), (23, 114), (32, 122), (39, 122)] {
+    for (number, needed) in [(16, 114), (23, 114), (32, 122), (39, 122)] {
         let mut switch = set(&whole, 1);
         let session = switch.mirror_session(number).expect("it is set");
         let cut = MirrorSession {
@@ -120,12 +121,11 @@ fn holds_double_up_to_the_longest() {
 #[test]
 fn each_kind_of_request_has_its_sessions() {
     let sessions: Vec<_> = replication().sessions(8).collect();
-    assert_eq!(sessions.len(), 17);
+    assert_eq!(sessions.len(), 16);
     let of = |number| {
         let found = sessions.iter().find(|(session, _)| *session == number);
         found.expect("a session").1
     };
-    assert_eq!((of(15).truncate, of(15).hold_us), (Some(64), 0));
     assert_eq!((of(16).truncate, of(16).hold_us), (Some(114), 20_000));
     assert_eq!((of(39).truncate, of(39).hold_us), (Some(122), 500_000));
     assert!(sessions.iter().all(|(_, it)| it.egress_port == Some(2)));
@@ -166,7 +166,6 @@ fn numbers_are_those_of_the_library() {
         format!("HOLD_SESSION_LEASE = {HOLD_SESSION_LEASE};"),
         format!("HOLD_SESSION_WRITE = {HOLD_SESSION_WRITE};"),
         format!("HOLD_SESSIONS = {HOLD_SESSIONS};"),
-        format!("RENEWAL_SESSION = {RENEWAL_SESSION};"),
     ] {
         assert!(text.contains(&declared), "{declared}");
     }
@@ -186,7 +185,13 @@ fn packet_tests_include_the_same_sessions() {
         },
         ..replication()
     };
-    let mut expected = Vec::new();
+    let term = element(Term {
+        since: 0,
+        deadline: 1 << 32,
+    });
+    let mut expected: Vec<String> = (0..4)
+        .map(|shard| format!("register_write replication_term {shard} {term:#018x}"))
+        .collect();
     for (number, session) in short.sessions(8) {
         let port = session.egress_port.expect("a port");
         let truncate = if number >= HOLD_SESSION_WRITE {
@@ -194,12 +199,9 @@ fn packet_tests_include_the_same_sessions() {
         } else {
             session.truncate.expect("a length").to_string()
         };
-        let hold = match session.hold_us {
-            0 => String::new(),
-            us => format!(" hold {us}"),
-        };
+        let hold = session.hold_us;
         expected.push(format!(
-            "mirroring_add {number} {port} truncate {truncate}{hold}"
+            "mirroring_add {number} {port} truncate {truncate} hold {hold}"
         ));
     }
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

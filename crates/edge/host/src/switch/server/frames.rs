@@ -1,9 +1,29 @@
 //! A server's frames: from the ports to the program, and back.
 
+use super::super::greeter::{FrameKind, Greeter, GreetingFilter, datagram};
+use super::super::heartbeats::Beats;
 use super::{SEND_AFTER, SwitchServer};
 
 use crate::clock::boot_time_us;
 use stateplane_runtime::Engine;
+
+/// Lets greeter and heartbeats hear a frame of the port towards the store; true if the program must
+/// not see it.
+pub(super) fn hear(
+    filter: Option<GreetingFilter>,
+    greeter: &mut Option<Greeter>,
+    beats: &mut Beats,
+    now: u64,
+    frame: &[u8],
+) -> bool {
+    if filter.is_some_and(|it| it.kind_of(frame) == FrameKind::Beat) {
+        if let Some((from, datagram)) = datagram(frame) {
+            beats.hear(now, from, datagram);
+        }
+        return true;
+    }
+    greeter.as_mut().is_some_and(|it| it.handle(now, frame))
+}
 
 impl<E: Engine> SwitchServer<E> {
     pub(super) fn forward_captures(&mut self) {
@@ -45,8 +65,9 @@ impl<E: Engine> SwitchServer<E> {
                     }
                 }
             }
-            let mut greeter = self.greeter.as_mut().filter(|it| it.port() == number);
-            if greeter.as_mut().is_some_and(|it| it.handle(now, frame)) {
+            if (self.filter.is_some_and(|it| it.port == number))
+                && hear(self.filter, &mut self.greeter, &mut self.beats, now, frame)
+            {
                 continue;
             }
             if self.neighbours.may_ask(frame)

@@ -1,6 +1,6 @@
 //! A server's ports: what watches, links and keys do to them.
 
-use super::super::greeter::Greeter;
+use super::frames::hear;
 use super::super::workers::Duties;
 use super::super::{RemoteCalls, SwitchServerError};
 use super::{Notify, SwitchServer};
@@ -104,7 +104,7 @@ impl<E: Engine> SwitchServer<E> {
     pub(super) fn begin(&mut self) {
         let duties = Duties {
             neighbours: self.neighbours.clone(),
-            greetings: self.greeter.as_ref().map(Greeter::filter),
+            greetings: self.filter,
             sealing: self.shared_sealing.clone(),
         };
         if let Some(workers) = self.switch.workers_mut() {
@@ -121,9 +121,8 @@ impl<E: Engine> SwitchServer<E> {
             return Ok(());
         };
         while let Some(frame) = workers.poll_heard() {
-            if let Some(greeter) = &mut self.greeter {
-                greeter.handle(boot_time_us(), &frame);
-            }
+            let now = boot_time_us();
+            hear(self.filter, &mut self.greeter, &mut self.beats, now, &frame);
         }
         if let Some(error) = workers.take_failure() {
             return Err(SwitchServerError::Wait(error));

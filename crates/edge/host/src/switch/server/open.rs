@@ -1,6 +1,7 @@
 //! A server's ports: which there are, and who has their frames.
 
 use super::super::forwarding::Forwarding;
+use super::super::heartbeats::Beats;
 use super::super::neighbours::Neighbours;
 use super::super::sealing::SharedSealing;
 use super::super::told::Told;
@@ -112,6 +113,8 @@ impl<E: Engine> SwitchServer<E> {
             sealing,
             shared_sealing,
             greeter: None,
+            beats: Beats::new(),
+            filter: None,
             told: Told::default(),
             neighbours: Neighbours::default(),
             busy_poll: 0,

@@ -54,7 +54,7 @@ impl Duties {
             if kind != FrameKind::Other && !control.offer(Output::Heard(frame.to_vec())) {
                 *lost += 1;
             }
-            if kind == FrameKind::Greeting {
+            if matches!(kind, FrameKind::Greeting | FrameKind::Beat) {
                 return Admitted::Taken;
             }
         }
