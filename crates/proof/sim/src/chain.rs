@@ -70,6 +70,8 @@ pub(crate) struct StoreNode {
     pub(crate) syncing: bool,
     /// Number of deaths.
     pub(crate) deaths: u64,
+    /// Number that tells its starts, with one disk or another, from one another.
+    starts: u32,
     /// While it is dead: what its disk would make of it.
     pub(crate) remains: Option<Server>,
 }
@@ -93,6 +95,7 @@ impl StoreNode {
             unheeding: false,
             syncing: false,
             deaths: 0,
+            starts: incarnation,
             remains: None,
         }
     }
@@ -105,6 +108,7 @@ impl StoreNode {
         first_sequence: u32,
         now: u64,
     ) -> Result<(), DiskError> {
+        self.starts = self.starts.wrapping_add(1);
         let setup = self.setup(options, store, first_sequence);
         let server = match options.scenario.disks {
             None => setup.server(now)?,
@@ -123,7 +127,7 @@ impl StoreNode {
     }
 
     fn setup(&self, options: &Options, store: usize, first_sequence: u32) -> Setup {
-        let config = config(options, store, first_sequence);
+        let config = config(options, store, first_sequence, self.starts);
         match options.scenario.cluster {
             None => Setup::Fixed {
                 config,
@@ -334,7 +338,7 @@ fn with_classes(mut config: Config, room: &Room, idle: u64) -> Config {
     config
 }
 
-fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
+fn config(options: &Options, store: usize, first_sequence: u32, stream: u32) -> Config {
     let scenario = &options.scenario;
     let position = match scenario.cluster {
         None => store as u8,
@@ -355,7 +359,8 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
             }
         }
     }
-    config.lease_period = scenario.lease_period;
+    (config.term, config.backing) = (scenario.term, scenario.backing);
+    config.stream = stream;
     config.recall = scenario.recall;
     config.clock_ppm = scenario.drift_bound;
     config.first_sequence = first_sequence;
@@ -368,6 +373,9 @@ fn config(options: &Options, store: usize, first_sequence: u32) -> Config {
         resend_first: 2_000,
         resend_bound: 64_000,
         silence: 40_000,
+        withhold_after: 50_000,
+        backing_interval: 20_000,
+        backing_first: 3_000,
         // Small, so that snapshots have many parts and are begun again.
         batch: 200,
         join_backlog: 100,

@@ -57,19 +57,19 @@ fn in_ipv4(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8
         .unwrap_or_default()
 }
 
-/// A frame with a message from the store to a switch.
-pub(crate) fn message_to_switch(to: SocketAddrV4, message: &[u8]) -> Vec<u8> {
+/// A frame with a message from the store server at `from` to a switch.
+pub(crate) fn message_to_switch(from: Ipv4Addr, to: SocketAddrV4, message: &[u8]) -> Vec<u8> {
     let datagram = udp::Repr {
         source_port: PORT,
         destination_port: to.port(),
         payload: message,
     };
-    let segment = datagram.to_vec(HEAD_ADDRESS, *to.ip()).unwrap_or_default();
+    let segment = datagram.to_vec(from, *to.ip()).unwrap_or_default();
     let [.., switch] = to.ip().octets();
     in_ethernet(
         switch_mac(switch.into()),
-        store_mac(HEAD_ADDRESS),
-        &in_ipv4(HEAD_ADDRESS, *to.ip(), ipv4::PROTOCOL_UDP, &segment),
+        store_mac(from),
+        &in_ipv4(from, *to.ip(), ipv4::PROTOCOL_UDP, &segment),
     )
 }
 
@@ -195,7 +195,7 @@ mod tests {
             assert_eq!(HostPacket::read(&frame), None);
         }
         let to = SocketAddrV4::new(switch_address(2), PORT);
-        let frame = message_to_switch(to, b"message");
+        let frame = message_to_switch(HEAD_ADDRESS, to, b"message");
         let from = SocketAddrV4::new(HEAD_ADDRESS, PORT);
         assert_eq!(message_in(&frame), Some((from, *to.ip(), &b"message"[..])));
         let store = store_address(1);

@@ -31,6 +31,13 @@ pub(crate) enum Misfortune {
         switch: usize,
         until: u64,
     },
+    /// Nothing passes from a switch to a store server, or back, until this time.
+    Sever {
+        switch: usize,
+        store: usize,
+        back: bool,
+        until: u64,
+    },
     StallSwitch {
         switch: usize,
         until: u64,
@@ -106,6 +113,25 @@ impl fmt::Display for Misfortune {
                     "switch {} is cut from the store until {until}",
                     switch + 1
                 )
+            }
+            Self::Sever {
+                switch,
+                store,
+                back,
+                until,
+            } => {
+                let (switch, store) = (switch + 1, store + 1);
+                if back {
+                    write!(
+                        f,
+                        "nothing passes from store server {store} to switch {switch} until {until}"
+                    )
+                } else {
+                    write!(
+                        f,
+                        "nothing passes from switch {switch} to store server {store} until {until}"
+                    )
+                }
             }
             Self::StallSwitch { switch, until } => {
                 write!(f, "switch {} stands still until {until}", switch + 1)
@@ -227,6 +253,20 @@ fn faults(scenario: &Scenario, places: Places, random: &mut Random) -> Vec<Fault
         let until = at + random.between(1, scenario.cut);
         let switch = random.place(places.switches);
         plan.push(vec![(at, Misfortune::Cut { switch, until })]);
+    }
+    for _ in 0..scenario.severings {
+        let at = random.between(0, end);
+        let until = at + random.between(1, scenario.cut);
+        let switch = random.place(places.switches);
+        let store = random.place(places.stores);
+        let back = random.permille(500);
+        let sever = Misfortune::Sever {
+            switch,
+            store,
+            back,
+            until,
+        };
+        plan.push(vec![(at, sever)]);
     }
     for _ in 0..scenario.stalls {
         let at = random.between(0, end);

@@ -64,6 +64,11 @@ pub struct Coverage {
     pub configurations: u64,
     /// Snapshots that joining replicas installed.
     pub snapshots: u64,
+    /// Longest time in µs for which a head waited for the holders of a flow for which another
+    /// asked.
+    pub longest_wait: u64,
+    /// Shards withheld from a switch, as far as the servers that are alive at the end know.
+    pub withheld: u64,
     /// Longest time in µs from the death of a store server until a shard that it
     /// served answered again.
     pub longest_resumption: u64,

@@ -43,6 +43,10 @@ pub struct Scenario {
     pub cuts: u64,
     /// Greatest time for which it is cut off.
     pub cut: u64,
+    /// Number of times that nothing passes one way between a switch and one store server.
+    pub severings: u64,
+    /// True if the first switch answers neither recalls nor questions whether a lease is idle.
+    pub deaf: bool,
     /// Number of stalls of a switch or a replica.
     pub stalls: u64,
     /// Greatest time for which it stalls.
@@ -55,8 +59,10 @@ pub struct Scenario {
     pub drift: u32,
     /// Clock deviation that the store is configured for (rule 1), in parts per million.
     pub drift_bound: u32,
-    /// Lease period of the store.
-    pub lease_period: u32,
+    /// For how long a head promises a switch to outwait none of its leases (rule 1).
+    pub term: u32,
+    /// For how long a server backs a head, and a new head outwaits nobody (rules 1b and 1c).
+    pub backing: u32,
     /// True if the store recalls leases that block requests (rule 19).
     pub recall: bool,
     /// Idle timeout of NAT mappings.
@@ -208,13 +214,16 @@ impl Scenario {
             outage: (100_000, 500_000),
             cuts: 3,
             cut: 150_000,
+            severings: 4,
+            deaf: false,
             stalls: 4,
             stall: 60_000,
             reroutes: 12,
             service: 40,
             drift: MAX_DRIFT_PPM,
             drift_bound: MAX_DRIFT_PPM,
-            lease_period: 200_000,
+            term: 50_000,
+            backing: 150_000,
             recall: true,
             idle: 400_000,
             buckets: 4,
@@ -236,6 +245,7 @@ impl Scenario {
             alternate: 0,
             deaths: 1,
             cuts: 0,
+            severings: 0,
             stalls: 0,
             reroutes: 0,
             service: 0,
@@ -378,7 +388,8 @@ impl Scenario {
             settle: 2_000_000,
             bursts: 16_000,
             burst_length: 1,
-            lease_period: 30_000,
+            term: 15_000,
+            backing: 70_000,
             idle: 40_000,
             buckets: 128,
             cluster: Some(Cluster::failing()),

@@ -178,7 +178,7 @@ impl<'a> World<'a> {
                 aloof: false,
                 rows: Rows::new(identity.switch),
             });
-            world.after_switch(place, None);
+            world.after_switch(place);
             world.begin_asking(place);
         }
         world.start_controller();
@@ -397,7 +397,7 @@ impl<'a> World<'a> {
                     Err(error) => self.failure = Some(error),
                 }
                 self.switches[switch].rows = Rows::new(switch as u32 + 1);
-                self.after_switch(switch, None);
+                self.after_switch(switch);
                 self.begin_asking(switch);
                 self.notice(switch);
             }
@@ -409,6 +409,22 @@ impl<'a> World<'a> {
             Misfortune::Cut { switch, until } => {
                 let port = self.places.port(switch, STORE_PORT);
                 self.net.take_down(port, until);
+            }
+            Misfortune::Sever {
+                switch,
+                store,
+                back,
+                until,
+            } => {
+                let (port, requests) = (
+                    self.places.port(switch, STORE_PORT),
+                    self.places.requests(store),
+                );
+                if back {
+                    self.net.cut(requests, port, until);
+                } else {
+                    self.net.cut(port, requests, until);
+                }
             }
             Misfortune::StallSwitch { switch, until } => {
                 self.net.stall(self.places.switch(switch), until);

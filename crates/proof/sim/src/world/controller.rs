@@ -180,6 +180,7 @@ impl World<'_> {
         if !news.is_empty() {
             self.ask_once(switch);
         }
+        self.after_switch(switch);
     }
 
     /// The store answers for `shard` in configuration `epoch`.

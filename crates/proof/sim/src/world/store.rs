@@ -4,7 +4,7 @@ use super::World;
 use super::controller::CONTROLLER;
 use super::switches::damaged;
 use crate::chain::{self, SHARDS, link_address};
-use crate::frame::{MESSAGE_AT, STORE_PORT, message_to_switch};
+use crate::frame::{MESSAGE_AT, STORE_PORT, message_to_switch, store_address};
 use crate::places::Message;
 use crate::plan::Node;
 use core::net::SocketAddrV4;
@@ -31,6 +31,7 @@ impl World<'_> {
     /// woken.
     pub(super) fn after_store(&mut self, store: usize) {
         self.note_lost_chains(store);
+        self.note_waits(store);
         self.stores[store].regain();
         let saved = self.save(store);
         // Unsaved mappings may be lost, and then count as never made.
@@ -70,6 +71,16 @@ impl World<'_> {
             bytes: bytes.to_vec(),
         };
         self.net.send(from, to, &message);
+    }
+
+    /// Notes how long requests wait for holders.
+    fn note_waits(&mut self, store: usize) {
+        let local = self.net.local(self.places.store(store));
+        let server = self.stores[store].server.iter();
+        let replicas = server.flat_map(|server| server.replicas());
+        let waits = replicas.map(|(_, replica)| replica.longest_wait(local));
+        let coverage = &mut self.recorder.coverage;
+        coverage.longest_wait = waits.fold(coverage.longest_wait, u64::max);
     }
 
     fn note_mappings(&mut self, store: usize, class: u8) {
@@ -178,6 +189,8 @@ impl World<'_> {
         let snapshots = servers.map(|server| server.counters().snapshots_installed);
         self.recorder.coverage.snapshots += snapshots.sum::<u64>();
         let servers = self.stores.iter().filter_map(|node| node.server.as_ref());
+        let withheld = servers.clone().map(|server| server.counters().withheld);
+        self.recorder.coverage.withheld = withheld.sum();
         let reclaimed = servers.flat_map(|server| server.replicas());
         let reclaimed = reclaimed.map(|(_, replica)| replica.counters().reclaimed);
         self.recorder.coverage.reclaimed = reclaimed.sum();
@@ -200,7 +213,7 @@ impl World<'_> {
             self.anomaly(format!("the store answers to {to}, which nobody has"));
             return;
         }
-        let frame = message_to_switch(to, bytes);
+        let frame = message_to_switch(store_address(store), to, bytes);
         let (from, to) = (
             self.places.requests(store),
             self.places.port(switch, STORE_PORT),

@@ -11,7 +11,8 @@ use crate::plan::Misfortune;
 use crate::traffic::Carried;
 use stateplane_chains::Rows;
 use stateplane_history::replication::{Direction, EventKind, Occupant};
-use stateplane_wire::replication::{HEADER_LENGTH, Key, Packet};
+use stateplane_wire::replication::{HEADER_LENGTH, Key, Packet, older};
+use stateplane_wire::term::is_term;
 use stateplane_world::{Node, NodePort, Random};
 
 /// A switch with its agent, which asks the controller where heads are.
@@ -78,8 +79,10 @@ impl World<'_> {
         let now = self.now;
         let mut replied = None;
         let number = number_in(&of).filter(|_| port != STORE_PORT);
+        let mut of_term = false;
         if port == STORE_PORT {
             replied = checked_message_in(&of).map(|(_, message)| message.key());
+            of_term = message_in(&of).is_some_and(|(_, _, message)| is_term(message));
         } else if let Some(packet) = number
             && let Some(sent) = self.traffic.sent(packet)
         {
@@ -104,30 +107,45 @@ impl World<'_> {
             self.traffic
                 .handled_own((now, by), number, alarm, &**device);
         }
-        self.after_switch(switch, replied);
+        self.note_slots(switch, replied, of_term);
+        self.after_switch(switch);
+    }
+
+    /// Notes what the switch believes of the slot of `replied`, or of all.
+    fn note_slots(&mut self, switch: usize, replied: Option<Key>, all: bool) {
+        let place = self.places.switch(switch);
+        let node = &self.switches[switch];
+        let by = node.occupant();
+        let Some(device) = &node.device else {
+            return;
+        };
+        let slots: Vec<_> = if all {
+            let slots = device.slots().into_iter();
+            slots.map(|(key, slot)| (key, Some(slot))).collect()
+        } else {
+            let replied = replied.into_iter();
+            replied.map(|key| (key, device.slot(&key))).collect()
+        };
+        let clock = self.net.clock(place);
+        for (key, slot) in slots {
+            let slot = slot.filter(|slot| slot.granted);
+            let lease = slot.map(|slot| (slot.epoch, slot.shared, clock.time_of(slot.deadline)));
+            self.recorder.lease(self.now, by, &key, lease);
+        }
     }
 
     pub(super) fn switch_timer(&mut self, switch: usize) {
         let local = self.net.local(self.places.switch(switch));
         self.switches[switch].handle_timeout(local);
-        self.after_switch(switch, None);
+        self.after_switch(switch);
     }
 
-    /// Notes what the switch believes after a reply about `replied`, takes its
-    /// frames, and sees when it wants to be woken.
-    pub(super) fn after_switch(&mut self, switch: usize, replied: Option<Key>) {
-        let now = self.now;
+    /// Takes the frames of a switch, and sees when it wants to be woken.
+    pub(super) fn after_switch(&mut self, switch: usize) {
         let place = self.places.switch(switch);
         let node = &mut self.switches[switch];
-        let by = node.occupant();
-        let Some(device) = &node.device else {
+        if node.device.is_none() {
             return;
-        };
-        if let Some(key) = replied {
-            let slot = device.slot(&key).filter(|slot| slot.granted);
-            let clock = self.net.clock(place);
-            let lease = slot.map(|slot| (slot.epoch, slot.shared, clock.time_of(slot.deadline)));
-            self.recorder.lease(now, by, &key, lease);
         }
         let frames = self.net.poll(place, node);
         let aloof = node.device.as_ref().is_some_and(|it| it.is_aloof());
@@ -163,6 +181,8 @@ impl World<'_> {
             return;
         };
         match Packet::new_checked(bytes) {
+            // Heartbeats, and questions whether the store is older.
+            Err(_) if is_term(bytes) || bytes.first() == Some(&older::VERSION) => {}
             Ok(request) => {
                 let packet = request.packet().and_then(number_in);
                 self.recorder.request(now, &request, packet);

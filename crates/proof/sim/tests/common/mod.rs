@@ -71,7 +71,8 @@ pub fn without(
 /// much delay.
 #[allow(dead_code, reason = "not every test file needs it")]
 pub const LATE: Scenario = Scenario {
-    lease_period: 50_000,
+    term: 20_000,
+    backing: 80_000,
     idle: 100_000,
     recall: false,
     protocol_link: Scenario::echoes().protocol_link,

@@ -100,6 +100,13 @@ impl Replica {
         self.parking.load()
     }
 
+    /// Longest time for which a queue of requests has waited at `now` for those that hold its
+    /// flow's lease now, in µs.
+    pub fn longest_wait(&self, now: u64) -> u64 {
+        let since = self.parking.longest();
+        since.map_or(0, |since| now.saturating_sub(since))
+    }
+
     /// Entries that not every replica of the chain has, as far as this one knows.
     pub fn unacknowledged(&self) -> u64 {
         self.applied.saturating_sub(self.base)

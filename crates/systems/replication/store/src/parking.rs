@@ -174,6 +174,11 @@ impl Parking {
         }
     }
 
+    /// When the holders of that flow were first recalled for which this was done first.
+    pub(crate) fn longest(&self) -> Option<u64> {
+        self.queues.values().filter_map(|queue| queue.recalled).min()
+    }
+
     /// When a queue is to be looked at next.
     pub(crate) fn next_due(&self) -> Option<u64> {
         self.due.first().map(|(due, _)| *due)
