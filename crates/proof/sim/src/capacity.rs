@@ -6,15 +6,17 @@
 mod tests;
 
 use crate::frame::{checked_message_in, message_in, message_to_switch};
+use crate::p4::PROBED_SHARD;
 use crate::simulator::SimError;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_cost::{Load, Protection, Traffic, load};
 use stateplane_interp::Interp;
 use stateplane_runtime::{Engine as _, StateError, Value};
-use stateplane_setup::SetupError;
+use stateplane_setup::{HEARTBEAT_PORT, Heartbeats, SetupError};
 use stateplane_store::{Config, Recipient, Record, Server};
 use stateplane_switch::Switch;
 use stateplane_wire::replication::{Key, MessageType};
+use stateplane_wire::term::is_term;
 use stateplane_wire::{ethernet, ipv4};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -37,6 +39,9 @@ pub type MakeSwitch<'a> = &'a dyn Fn() -> Result<Switch<Interp>, SimError>;
 /// long enough that a store's queues do not carry it.
 pub const PEAK_WINDOW: u64 = 100_000;
 
+/// µs within which the flows of packets count as flows at a time.
+const AT_A_TIME: u64 = 1_000_000;
+
 /// Measured traffic between switches and store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
@@ -48,10 +53,12 @@ pub struct Measured {
     pub writes: u64,
     /// The most of these in [`PEAK_WINDOW`].
     pub most_writes: u64,
-    /// Renewals of leases.
+    /// Packets of readers that went by the store to leave in order.
     pub renewals: u64,
     /// Probes of chains.
     pub probes: u64,
+    /// Heartbeats to heads.
+    pub heartbeats: u64,
     /// Bytes to the store.
     pub to_store: u64,
     /// Bytes from it.
@@ -63,7 +70,8 @@ pub struct Measured {
 impl Measured {
     /// Requests per second.
     pub fn requests_per_s(&self) -> f64 {
-        let all = self.leases + self.writes + self.renewals + self.probes;
+        let own = self.probes + self.heartbeats;
+        let all = self.leases + self.writes + self.renewals + own;
         all as f64 / self.seconds
     }
 
@@ -100,8 +108,8 @@ pub struct Demand {
     pub probes_per_s: f64,
     /// Bytes of state of a flow.
     pub state_bytes: f64,
-    /// Lease period in seconds.
-    pub lease_s: f64,
+    /// For how long a head promises, in seconds.
+    pub term_s: f64,
 }
 
 /// Deployment that is planned.
@@ -115,6 +123,8 @@ pub struct Setting {
     pub detection_s: f64,
     /// Replicas of each record.
     pub replicas: u32,
+    /// Servers that head chains.
+    pub heads: u32,
 }
 
 /// Requirements of a deployment.
@@ -186,7 +196,8 @@ pub fn plan(demand: &Demand, setting: &Setting) -> Plan {
     let of_one = of_one(demand, setting);
     let protection = Protection {
         state_bytes: demand.state_bytes,
-        lease_s: demand.lease_s,
+        term_s: demand.term_s,
+        heads: setting.heads.into(),
         round_trip_s: setting.round_trip_s,
         probes_per_s: demand.probes_per_s,
         snapshots: None,
@@ -201,7 +212,7 @@ pub fn plan(demand: &Demand, setting: &Setting) -> Plan {
         peak_requests_per_s: peak.requests_per_s() * switches,
         peak_bytes_per_s: peak.bytes_per_s() * switches,
         memory_bytes: records * record_bytes(demand.state_bytes),
-        stall_dead_s: setting.detection_s + demand.lease_s + setting.round_trip_s,
+        stall_dead_s: setting.detection_s + demand.term_s + setting.round_trip_s,
         // The new switch asks, the store asks the owner, who answers (rule 19).
         stall_alive_s: 2.5 * setting.round_trip_s,
         burst: of_one.flows,
@@ -227,7 +238,6 @@ pub fn demand(
     let mut flows: BTreeMap<Key, u32> = BTreeMap::new();
     let mut periods: BTreeSet<(u64, u32)> = BTreeSet::new();
     let (mut packets, mut bytes) = (Vec::new(), 0u64);
-    let period = u64::from(store.lease_period.max(1));
     for arrival in arrivals {
         let Some(key) = key_of(&mut asker, arrival)? else {
             continue;
@@ -236,7 +246,7 @@ pub fn demand(
         let flow = *flows.entry(key).or_insert(number);
         packets.push((flow, way(&arrival.frame)));
         bytes += arrival.frame.len() as u64;
-        periods.insert((arrival.at / period, flow));
+        periods.insert((arrival.at / AT_A_TIME, flow));
     }
     if packets.is_empty() {
         return Err(SimError::Capacity("no packet of it has a flow".to_owned()));
@@ -249,10 +259,9 @@ pub fn demand(
         traffic: Traffic {
             packets_per_s: per_s(packets.len() as u64),
             frame_bytes: bytes as f64 / packets.len() as f64,
-            flows: periods.len() as f64 / (last / period + 1) as f64,
+            flows: periods.len() as f64 / (last / AT_A_TIME + 1) as f64,
             new_flows_per_s: per_s(whole.leases),
             writes: (whole.writes as f64 / packets.len() as f64).min(1.0),
-            write_interval: None,
         },
         write_peak: whole.write_peak(),
         packets,
@@ -260,7 +269,7 @@ pub fn demand(
         flows: flows.len(),
         probes_per_s: per_s(whole.probes),
         state_bytes: state.map_or(0.0, |class| f64::from(class.state_length)),
-        lease_s: f64::from(store.lease_period) / 1e6,
+        term_s: f64::from(store.term) / 1e6,
     })
 }
 
@@ -330,11 +339,17 @@ pub fn replay(
     let mut config = store.clone();
     (config.chain_length, config.position) = (1, 0);
     let link = SocketAddrV4::new(Ipv4Addr::new(10, 255, 1, 1), stateplane_wire::chain::PORT);
+    let switches: Vec<_> = (1..=switches)
+        .map(|number| switch(make, number))
+        .collect::<Result<_, _>>()?;
+    let heartbeats = switches.iter().map(|switch| {
+        let heartbeats = Heartbeats::of(0, switch.engine().state(), PROBED_SHARD);
+        heartbeats.ok_or_else(|| SimError::Capacity("its program knows no chain".to_owned()))
+    });
     let mut world = Replay {
-        switches: (1..=switches)
-            .map(|number| switch(make, number))
-            .collect::<Result<_, _>>()?,
-        ports: vec![0; switches as usize],
+        heartbeats: heartbeats.collect::<Result<_, _>>()?,
+        ports: vec![0; switches.len()],
+        switches,
         store: Server::fixed(config, 1, vec![link])?,
         queue: BTreeMap::new(),
         queued: 0,
@@ -348,9 +363,16 @@ pub fn replay(
     for switch in &mut world.switches {
         hear(switch, START).map_err(SetupError::from)?;
     }
+    // The switches have terms before the first packet comes.
+    world.run(START - 1);
+    let seconds = world.measured.seconds;
+    world.measured = Measured {
+        seconds,
+        ..Measured::default()
+    };
     for arrival in arrivals {
-        let switch = way(&arrival.frame) % switches.max(1);
-        let event = Event::Arrive(switch as usize, arrival.port, arrival.frame.clone());
+        let switch = way(&arrival.frame) as usize % world.switches.len().max(1);
+        let event = Event::Arrive(switch, arrival.port, arrival.frame.clone());
         world.add(START + arrival.at, event);
     }
     world.run(START + last);
@@ -377,6 +399,8 @@ fn way(frame: &[u8]) -> u32 {
 
 struct Replay {
     switches: Vec<Switch<Interp>>,
+    /// Of each switch: its terms.
+    heartbeats: Vec<Heartbeats>,
     /// By which port each switch reaches the store.
     ports: Vec<u16>,
     store: Server,
@@ -397,15 +421,26 @@ impl Replay {
     fn run(&mut self, end: u64) {
         loop {
             let timers = self.switches.iter().filter_map(Switch::poll_timeout);
-            let timers = timers.chain(self.store.poll_timeout());
+            let beats = self.heartbeats.iter().filter_map(Heartbeats::poll_timeout);
+            let timers = timers.chain(beats).chain(self.store.poll_timeout());
             let queued = self.queue.first_key_value().map(|((at, _), _)| *at);
             let Some(now) = timers.chain(queued).min().filter(|now| *now <= end) else {
                 return;
             };
             while let Some(entry) = self.queue.first_entry().filter(|it| it.key().0 <= now) {
                 match entry.remove() {
-                    Event::Arrive(switch, port, frame) | Event::Answer(switch, port, frame) => {
+                    Event::Arrive(switch, port, frame) => {
                         self.switches[switch].handle_frame(now, port, &frame);
+                        self.sent(now, switch);
+                    }
+                    Event::Answer(switch, port, frame) => {
+                        match message_in(&frame).filter(|(_, _, bytes)| is_term(bytes)) {
+                            Some((from, _, bytes)) => {
+                                let heartbeats = &mut self.heartbeats[switch];
+                                heartbeats.handle_reply(now, *from.ip(), bytes);
+                            }
+                            None => self.switches[switch].handle_frame(now, port, &frame),
+                        }
                         self.sent(now, switch);
                     }
                     Event::Ask(from, bytes) => self.store.handle_request(now, from, &bytes),
@@ -413,6 +448,7 @@ impl Replay {
                 self.answered(now);
             }
             for switch in 0..self.switches.len() {
+                self.beat(now, switch);
                 if self.switches[switch]
                     .poll_timeout()
                     .is_some_and(|due| due <= now)
@@ -428,12 +464,24 @@ impl Replay {
         }
     }
 
-    fn sent(&mut self, now: u64, switch: usize) {
-        while let Some(transmit) = self.switches[switch].poll_transmit() {
-            let Some((from, message)) = checked_message_in(&transmit.frame) else {
-                continue;
-            };
-            let measured = &mut self.measured;
+    /// Gives a switch its terms, and sends the heartbeats that are due.
+    fn beat(&mut self, now: u64, number: usize) {
+        let (switch, heartbeats) = (&mut self.switches[number], &mut self.heartbeats[number]);
+        while let Some(write) = heartbeats.poll_write() {
+            write.apply(switch.engine_mut().state_mut());
+        }
+        while let Some(frame) = heartbeats.poll_frame(now) {
+            switch.handle_made(now, HEARTBEAT_PORT, &frame);
+        }
+        self.sent(now, number);
+    }
+
+    /// Counts what a message of a switch is; false if it is none.
+    fn count(&mut self, now: u64, frame: &[u8]) -> bool {
+        let measured = &mut self.measured;
+        if message_in(frame).is_some_and(|(_, _, bytes)| is_term(bytes)) {
+            measured.heartbeats += 1;
+        } else if let Some((_, message)) = checked_message_in(frame) {
             match message.message_type() {
                 MessageType::LeaseRequest => measured.leases += 1,
                 MessageType::WriteRequest => {
@@ -449,9 +497,20 @@ impl Replay {
                 MessageType::ProbeRequest => measured.probes += 1,
                 _ => {}
             }
-            measured.to_store += transmit.frame.len() as u64;
+        } else {
+            return false;
+        }
+        measured.to_store += frame.len() as u64;
+        true
+    }
+
+    fn sent(&mut self, now: u64, switch: usize) {
+        while let Some(transmit) = self.switches[switch].poll_transmit() {
+            if !self.count(now, &transmit.frame) {
+                continue;
+            }
             self.ports[switch] = transmit.port;
-            if let Some((_, _, bytes)) = message_in(&transmit.frame) {
+            if let Some((from, _, bytes)) = message_in(&transmit.frame) {
                 let bytes = bytes.to_vec();
                 self.add(now + self.delay, Event::Ask(from, bytes));
             }

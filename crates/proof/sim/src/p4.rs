@@ -43,7 +43,8 @@ const GRANTED_BITS: u32 = 48;
 /// A switch with an engine.
 pub(crate) struct P4Switch<E: Engine> {
     switch: Switch<E>,
-    heartbeats: Heartbeats,
+    /// None of a program that has no flows.
+    heartbeats: Option<Heartbeats>,
     /// The latest time by the switch's clock.
     now: u64,
 }
@@ -95,10 +96,8 @@ impl<E: Engine> P4Switch<E> {
             .register_mut("replication_claims")
             .and_then(|claims| claims.write(0, &Value::from(u64::from(identity.first_number()))))
             .map_err(SetupError::State)?;
-        let state = switch.engine().state();
-        let heartbeats = Heartbeats::of(0, state, PROBED_SHARD);
         Ok(Self {
-            heartbeats: heartbeats.ok_or(SetupError::NoTerms)?,
+            heartbeats: Heartbeats::of(0, switch.engine().state(), PROBED_SHARD),
             switch,
             now: 0,
         })
@@ -106,10 +105,13 @@ impl<E: Engine> P4Switch<E> {
 
     /// Writes what follows from the answers of heads, and sends the heartbeats that are due.
     fn beat(&mut self, now: u64) {
-        while let Some(write) = self.heartbeats.poll_write() {
+        let Some(heartbeats) = &mut self.heartbeats else {
+            return;
+        };
+        while let Some(write) = heartbeats.poll_write() {
             write.apply(self.switch.engine_mut().state_mut());
         }
-        while let Some(frame) = self.heartbeats.poll_frame(now) {
+        while let Some(frame) = heartbeats.poll_frame(now) {
             self.switch.handle_made(now, HEARTBEAT_PORT, &frame);
         }
     }
@@ -166,11 +168,12 @@ impl<E: Engine> P4Switch<E> {
 impl<E: Engine> Device for P4Switch<E> {
     fn handle_frame(&mut self, now: u64, port: u16, frame: &[u8]) {
         self.now = now;
-        match message_in(frame).filter(|(_, _, bytes)| port == STORE_PORT && is_term(bytes)) {
-            Some((from, _, bytes)) => {
-                self.heartbeats.handle_reply(now, *from.ip(), bytes);
+        let answer = message_in(frame).filter(|(_, _, bytes)| port == STORE_PORT && is_term(bytes));
+        match (answer, &mut self.heartbeats) {
+            (Some((from, _, bytes)), Some(heartbeats)) => {
+                heartbeats.handle_reply(now, *from.ip(), bytes);
             }
-            None => self.switch.handle_frame(now, port, frame),
+            _ => self.switch.handle_frame(now, port, frame),
         }
         self.beat(now);
         while self.switch.poll_port_state().is_some() {}
@@ -190,7 +193,8 @@ impl<E: Engine> Device for P4Switch<E> {
 
     fn poll_timeout(&self) -> Option<u64> {
         let own = self.switch.poll_timeout();
-        own.into_iter().chain(self.heartbeats.poll_timeout()).min()
+        let beats = self.heartbeats.as_ref().and_then(Heartbeats::poll_timeout);
+        own.into_iter().chain(beats).min()
     }
 
     fn is_aloof(&self) -> bool {
@@ -203,7 +207,9 @@ impl<E: Engine> Device for P4Switch<E> {
         if let Ok(table) = state.table_mut(CHAINS_TABLE) {
             let _ = table.modify(&chain(head, epoch).entry(shard, STORE_PORT));
         }
-        self.heartbeats.set_head(self.now, shard, head, epoch);
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.set_head(self.now, shard, head, epoch);
+        }
     }
 
     fn slot(&self, key: &Key) -> Option<Slot> {

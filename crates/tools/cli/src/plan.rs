@@ -65,7 +65,7 @@ fn capture(text: &str) -> Result<(u16, PathBuf), String> {
 /// Runs the command.
 pub fn run(arguments: &PlanArguments) -> Result<(), CommandError> {
     let failed = |error: SimError| CommandError::coded(Failure::Input, error.code(), error);
-    let (store, replicas) = store(arguments)?;
+    let (store, replicas, heads) = store(arguments)?;
     let mut arrivals = Vec::new();
     for (port, path) in &arguments.capture {
         let frames = read_capture(path)
@@ -110,6 +110,7 @@ pub fn run(arguments: &PlanArguments) -> Result<(), CommandError> {
         round_trip_s: f64::from(arguments.round_trip_us) / 1e6,
         detection_s: f64::from(arguments.detection_ms) / 1e3,
         replicas,
+        heads,
     };
     show(arguments, &asked, &setting, &plan(&asked, &setting));
     Ok(())
@@ -122,22 +123,23 @@ fn has_snapshots(program: &stateplane_ir::Program) -> bool {
         .any(|table| table.name.ends_with("snapshot_period"))
 }
 
-/// The store's configuration, and how many replicas keep each record.
-fn store(arguments: &PlanArguments) -> Result<(stateplane_store::Config, u32), CommandError> {
+/// The store's configuration, how many replicas keep each record, and how many servers head
+/// chains: the one of a fixed chain, else as many as a chain has at least.
+fn store(arguments: &PlanArguments) -> Result<(stateplane_store::Config, u32, u32), CommandError> {
     let failed = |error: stateplane_host::store::StoreError| {
         CommandError::coded(Failure::Input, error.code(), &error)
     };
     let read = || -> Result<_, stateplane_host::store::StoreError> {
         let mut deployment = Deployment::read(&arguments.store)?;
         let file = deployment.replication()?;
-        let replicas = match &deployment.controller {
-            Some(_) => u32::from(file.replicas),
-            None => file.chain.len() as u32,
+        let (replicas, heads) = match &deployment.controller {
+            Some(_) => (u32::from(file.replicas), u32::from(file.replicas)),
+            None => (file.chain.len() as u32, 1),
         };
         if let Some(&head) = file.chain.first() {
             deployment.listen = head;
         }
-        Ok((deployment.replica_config()?, replicas))
+        Ok((deployment.replica_config()?, replicas, heads))
     };
     read().map_err(failed)
 }
@@ -170,7 +172,7 @@ fn show(arguments: &PlanArguments, demand: &Demand, setting: &Setting, plan: &Pl
                 "leases_per_s": load.leases_per_s,
                 "writes_per_s": load.writes_per_s,
                 "buffered_per_s": load.buffered_per_s,
-                "renewals_per_s": load.renewals_per_s,
+                "heartbeats_per_s": load.heartbeats_per_s,
                 "probes_per_s": load.probes_per_s,
                 "to_store_bytes_per_s": load.to_store_bytes_per_s,
                 "from_store_bytes_per_s": load.from_store_bytes_per_s,
@@ -190,11 +192,11 @@ fn show(arguments: &PlanArguments, demand: &Demand, setting: &Setting, plan: &Pl
     );
     println!(
         "a switch  {:.1} leases/s, {:.1} writes/s, {:.1} packets/s behind a write, {:.1} \
-         renewals/s, {:.1} probes/s",
+         heartbeats/s, {:.1} probes/s",
         load.leases_per_s,
         load.writes_per_s,
         load.buffered_per_s,
-        load.renewals_per_s,
+        load.heartbeats_per_s,
         load.probes_per_s,
     );
     println!(

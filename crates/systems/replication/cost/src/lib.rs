@@ -5,9 +5,11 @@
 //! Lengths are those of Ethernet frames without their check sequence. What replicas send
 //! each other is not part of it, nor what is sent again after a loss.
 //!
-//! Three assumptions: the packets of a flow come evenly spaced, flows share the packets
-//! evenly, and from each write of a flow to its next there are as many packets. Where it is
-//! known how far writes come in bursts, [`Load::with_writes`] has the load of a burst.
+//! Two assumptions: the packets of a flow come evenly spaced, and flows share the packets evenly.
+//! Where it is known how far writes come in bursts, [`Load::with_writes`] has the load of a burst.
+//!
+//! A lease lasts while the switch's term with the head of the chain lasts, so that readers cost
+//! nothing: heartbeats keep the terms, whatever the flows are.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +20,18 @@ pub const HEADERS: f64 = 14.0 + 20.0 + 8.0 + 72.0;
 
 /// Probes of a chain that a switch sends each second, and as many answers, where nothing
 /// else is said.
-pub const PROBES_PER_S: f64 = 10.0;
+pub const PROBES_PER_S: f64 = 4.0;
+
+/// A head's promise in seconds, where nothing else is said: `term_ms` of the store.
+pub const TERM_S: f64 = 0.1;
+
+/// A heartbeat, and the answer if nothing changed, in bytes of frame.
+pub const HEARTBEAT: f64 = 14.0 + 20.0 + 8.0 + 32.0;
+/// As [`HEARTBEAT`].
+pub const HEARTBEAT_REPLY: f64 = 14.0 + 20.0 + 8.0 + 40.0;
+
+/// Heartbeats that a switch sends within a head's promise.
+const BEATS: f64 = 2.0;
 
 /// Traffic of one switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,9 +47,6 @@ pub struct Traffic {
     pub new_flows_per_s: f64,
     /// Packets that write their flow's state, as a share, 0 to 1.
     pub writes: f64,
-    /// From one write of a flow to its next, in packets; `None`: spread over all of its
-    /// packets, as `writes` says.
-    pub write_interval: Option<f64>,
 }
 
 /// Replication of the state.
@@ -44,8 +54,10 @@ pub struct Traffic {
 pub struct Protection {
     /// Bytes of state of a flow, or of an element of a snapshot.
     pub state_bytes: f64,
-    /// Lease period in seconds.
-    pub lease_s: f64,
+    /// For how long a head promises, in seconds.
+    pub term_s: f64,
+    /// Heads of the chains: store servers to which the switch sends heartbeats.
+    pub heads: f64,
     /// From a write at the switch to its acknowledgement there, in seconds.
     pub round_trip_s: f64,
     /// Probes per second.
@@ -74,8 +86,8 @@ pub struct Load {
     /// Packets that wrote nothing and had to travel because their flow had a write in flight
     /// (RedPlane §5.1).
     pub buffered_per_s: f64,
-    /// Renewals of leases that were only read under.
-    pub renewals_per_s: f64,
+    /// Heartbeats, to all heads.
+    pub heartbeats_per_s: f64,
     /// Probes of the chain.
     pub probes_per_s: f64,
     /// Bytes per second to the store.
@@ -90,7 +102,7 @@ impl Load {
         self.leases_per_s
             + self.writes_per_s
             + self.buffered_per_s
-            + self.renewals_per_s
+            + self.heartbeats_per_s
             + self.probes_per_s
     }
 
@@ -149,6 +161,10 @@ pub fn load(traffic: &Traffic, protection: &Protection) -> Load {
         ..Load::default()
     };
     load.add(load.probes_per_s, HEADERS, HEADERS);
+    if protection.term_s > 0.0 {
+        load.heartbeats_per_s = protection.heads.max(0.0) * BEATS / protection.term_s;
+    }
+    load.add(load.heartbeats_per_s, HEARTBEAT, HEARTBEAT_REPLY);
     match protection.snapshots {
         Some(snapshots) => add_snapshots(&mut load, &snapshots, traffic, protection),
         None => add_packets(&mut load, traffic, protection),
@@ -163,46 +179,12 @@ fn add_packets(load: &mut Load, traffic: &Traffic, protection: &Protection) {
     let flows = traffic.flows.max(0.0);
     let share = traffic.writes.clamp(0.0, 1.0);
     let of_flow = if flows > 0.0 { packets / flows } else { 0.0 };
-    let lapses = of_flow > 0.0 && 1.0 / of_flow >= protection.lease_s;
     load.leases_per_s = traffic.new_flows_per_s.max(0.0);
-    if lapses {
-        // Each packet finds the lease run out.
-        load.leases_per_s = load.leases_per_s.max(packets);
-    }
     load.writes_per_s = packets * share;
     let near = of_flow * protection.round_trip_s.max(0.0) * (1.0 - share);
     load.buffered_per_s = (load.writes_per_s * near).min(packets - load.writes_per_s);
-    if !lapses {
-        load.renewals_per_s = renewals(load, traffic, of_flow, protection.lease_s);
-    }
     load.add(load.leases_per_s, HEADERS + frame, HEADERS + state + frame);
     load.add_written(load.writes_per_s + load.buffered_per_s, traffic, protection);
-    load.add(load.renewals_per_s, HEADERS, HEADERS);
-}
-
-/// Renewals per second, of flows with `of_flow` packets per second each. The first packet
-/// after half the period asks, unless it writes, which renews too (rule 8).
-fn renewals(load: &Load, traffic: &Traffic, of_flow: f64, lease_s: f64) -> f64 {
-    if of_flow <= 0.0 || lease_s <= 0.0 {
-        return 0.0;
-    }
-    let packets_per_s = traffic.packets_per_s.max(0.0);
-    // From one renewal to the next, in packets.
-    let renewal = (lease_s / 2.0 * of_flow).ceil().max(1.0);
-    // Writes that another write of the same flow and lease follows.
-    let followed = (load.writes_per_s - load.leases_per_s).max(0.0);
-    let spread = packets_per_s / load.writes_per_s;
-    let interval = traffic.write_interval.unwrap_or(spread).max(1.0);
-    let between = if followed > 0.0 {
-        (packets_per_s / followed).min(interval)
-    } else {
-        0.0
-    };
-    // A share of writes is rarely exact in binary.
-    let of_interval = ((between / renewal - 1e-9).ceil() - 1.0).max(0.0);
-    // A flow ends on its way to its next renewal, on average half way.
-    let rest = (packets_per_s - followed * between) / renewal - load.leases_per_s / 2.0;
-    followed * of_interval + rest.max(0.0)
 }
 
 fn add_snapshots(
@@ -215,11 +197,5 @@ fn add_snapshots(
         return;
     }
     load.writes_per_s = snapshots.elements.max(0.0) / snapshots.period_s;
-    // Odd and even snapshots have records of their own, so each is written every second time.
-    if 2.0 * snapshots.period_s >= protection.lease_s {
-        load.leases_per_s = load.writes_per_s;
-    }
-    let state = protection.state_bytes.max(0.0);
-    load.add(load.leases_per_s, HEADERS, HEADERS + state);
     load.add_written(load.writes_per_s, traffic, protection);
 }

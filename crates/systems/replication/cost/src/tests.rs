@@ -7,17 +7,24 @@ fn traffic() -> Traffic {
         flows: 100.0,
         new_flows_per_s: 0.0,
         writes: 0.0,
-        write_interval: None,
     }
 }
 
 fn protection() -> Protection {
     Protection {
         state_bytes: 8.0,
-        lease_s: 1.0,
+        term_s: 0.1,
+        heads: 0.0,
         round_trip_s: 0.0001,
         probes_per_s: 0.0,
         snapshots: None,
+    }
+}
+
+fn with_heads(heads: f64) -> Protection {
+    Protection {
+        heads,
+        ..protection()
     }
 }
 
@@ -26,12 +33,25 @@ fn close(a: f64, b: f64) {
 }
 
 #[test]
-fn readers_cost_renewals_alone() {
-    let load = load(&traffic(), &protection());
-    // Each flow at half the period.
-    close(load.renewals_per_s, 200.0);
-    close(load.requests_per_s(), 200.0);
-    close(load.bytes_per_s(), 200.0 * 2.0 * 114.0);
+fn readers_cost_heartbeats_alone() {
+    let load = load(&traffic(), &with_heads(3.0));
+    // Two within each promise, to each head.
+    close(load.heartbeats_per_s, 60.0);
+    close(load.requests_per_s(), 60.0);
+    close(load.bytes_per_s(), 60.0 * 156.0);
+    // 25 kb/s for each.
+    close(load.bytes_per_s() * 8.0 / 3.0, 24_960.0);
+}
+
+#[test]
+fn flows_cost_no_heartbeats() {
+    let more = Traffic {
+        flows: 1e6,
+        packets_per_s: 1e7,
+        ..traffic()
+    };
+    let (one, other) = (load(&traffic(), &with_heads(1.0)), load(&more, &with_heads(1.0)));
+    assert_eq!(one, other);
 }
 
 #[test]
@@ -40,7 +60,6 @@ fn a_synchronous_writer_sends_each_packet_there_and_back() {
     writer.writes = 1.0;
     let load = load(&writer, &protection());
     close(load.writes_per_s, 10_000.0);
-    close(load.renewals_per_s, 0.0);
     close(load.buffered_per_s, 0.0);
     close(load.to_store_bytes_per_s, 10_000.0 * (114.0 + 8.0 + 100.0));
     close(load.from_store_bytes_per_s, 10_000.0 * (114.0 + 100.0));
@@ -60,53 +79,6 @@ fn a_new_flow_carries_its_packet_to_the_store() {
 }
 
 #[test]
-fn flows_that_end_renew_less() {
-    let mut short = traffic();
-    // Each flow lives for a second, and comes to one renewal or two.
-    short.new_flows_per_s = 100.0;
-    close(load(&short, &protection()).renewals_per_s, 150.0);
-    // A quarter of a second is too short for any.
-    short.new_flows_per_s = 400.0;
-    close(load(&short, &protection()).renewals_per_s, 0.0);
-}
-
-#[test]
-fn renewals_come_between_writes_that_are_far_apart() {
-    let mut mixed = traffic();
-    // Of a flow 100 packets a second, 50 from one renewal to the next.
-    mixed.writes = 1.0 / 51.0;
-    close(load(&mixed, &protection()).renewals_per_s, 10_000.0 / 51.0);
-    // A packet that writes does not ask besides.
-    mixed.writes = 1.0 / 50.0;
-    close(load(&mixed, &protection()).renewals_per_s, 0.0);
-    mixed.writes = 1.0 / 151.0;
-    let renewals = load(&mixed, &protection()).renewals_per_s;
-    close(renewals, 3.0 * 10_000.0 / 151.0);
-}
-
-#[test]
-fn what_follows_a_flows_last_write_renews_as_readers_do() {
-    let mut signalled = traffic();
-    // Flows of 160 packets, of which three write: 60 packets apart, and 40 are left.
-    signalled.new_flows_per_s = 10_000.0 / 160.0;
-    signalled.writes = 3.0 / 160.0;
-    signalled.write_interval = Some(60.0);
-    let renewals = load(&signalled, &protection()).renewals_per_s;
-    let of_flow = renewals / signalled.new_flows_per_s;
-    close(of_flow, 2.0 + (40.0 / 50.0 - 0.5));
-}
-
-#[test]
-fn rare_packets_ask_for_a_lease_each() {
-    let mut rare = traffic();
-    rare.packets_per_s = 50.0;
-    rare.flows = 100.0;
-    let load = load(&rare, &protection());
-    close(load.leases_per_s, 50.0);
-    close(load.renewals_per_s, 0.0);
-}
-
-#[test]
 fn packets_behind_a_write_wait_with_it() {
     let mut mixed = traffic();
     mixed.writes = 0.05;
@@ -115,7 +87,6 @@ fn packets_behind_a_write_wait_with_it() {
     let load = load(&mixed, &slow);
     // 500 writes a second, and 100 packets a second of a flow of which 95 % write nothing.
     close(load.buffered_per_s, 500.0 * 100.0 * 0.01 * 0.95);
-    close(load.renewals_per_s, 0.0);
 }
 
 #[test]
@@ -177,7 +148,7 @@ fn snapshots_cost_by_elements_and_period_whatever_the_traffic() {
     });
     let seldom = load(&traffic(), &sketches);
     close(seldom.writes_per_s, 64.0);
-    close(seldom.leases_per_s, 64.0);
+    close(seldom.leases_per_s, 0.0);
 }
 
 #[test]
@@ -188,11 +159,11 @@ fn nonsense_gives_numbers() {
         flows: 0.0,
         new_flows_per_s: -1.0,
         writes: 7.0,
-        write_interval: Some(-1.0),
     };
     let none = Protection {
         state_bytes: -1.0,
-        lease_s: 0.0,
+        term_s: 0.0,
+        heads: -1.0,
         round_trip_s: -1.0,
         probes_per_s: -1.0,
         snapshots: None,

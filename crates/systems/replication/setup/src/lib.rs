@@ -139,9 +139,6 @@ pub enum SetupError {
     /// The switch refuses a session, the generator or the watch.
     #[error(transparent)]
     Switch(#[from] SwitchError),
-    /// The program does not know its switch, or no chain.
-    #[error("the program is replicated, and knows no number of its switch, or no chain of the store")]
-    NoTerms,
     /// The program has no such table or register of the replication library.
     #[error("{0}; `[replication]` is for programs that include replication.p4")]
     State(#[from] StateError),

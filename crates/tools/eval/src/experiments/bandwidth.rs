@@ -18,8 +18,8 @@ const FACTOR: f64 = 1.2;
 
 /// `SNAPSHOT_SLOTS` of `apps/heavy-hitter`, for the one tenant here.
 const ELEMENTS: f64 = 64.0;
-/// `lease_period_ms` of `lab/eval/store.toml`.
-const LEASE_S: f64 = 1.0;
+/// Servers that head chains: the store of `lab/eval` has one chain.
+const HEADS: f64 = 1.0;
 
 /// Fig. 10.
 pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure, EvalError> {
@@ -31,7 +31,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
     );
     lab_differs(&mut figure, None);
     figure.differs(
-        "some thousand packets a second, not 200 million: renewals of leases, probes and \
+        "some thousand packets a second, not 200 million: heartbeats, probes and \
          snapshots, which do not grow with the rate, weigh as much more; the column `at 1 Mpps` \
          has the model's share at a million packets a second of flows just as long",
     );
@@ -118,7 +118,8 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
     };
     let protection = Protection {
         state_bytes: setup.state_bytes().into(),
-        lease_s: LEASE_S,
+        term_s: cost::TERM_S,
+        heads: 0.0,
         // Of a packet that writes, the way through the switch and back is part of its time.
         round_trip_s: waits / 1e6,
         probes_per_s: 0.0,
@@ -135,11 +136,11 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
             flows: 64.0 * packets_per_s * probe.seconds / sent,
             new_flows_per_s: new_flows / seconds,
             writes: probe.writes as f64 / sent,
-            write_interval: setup.application.write_interval(),
         }
     };
     let probes = Protection {
         probes_per_s: cost::PROBES_PER_S,
+        heads: HEADS,
         snapshots: None,
         ..protection
     };
@@ -150,7 +151,7 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
         ..of_rate(1.0)
     };
     let now = of_rate(sent / probe.seconds.max(0.001));
-    // Packets come while the probe sends, snapshots and chain probes all the time.
+    // Packets come while the probe sends, snapshots, heartbeats and chain probes all the time.
     let own_s = match protection.snapshots {
         Some(_) => outcome.counted_s,
         None => probe.seconds,
@@ -160,6 +161,7 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
     let scaled = of_rate(1e6);
     let full = Protection {
         probes_per_s: cost::PROBES_PER_S,
+        heads: HEADS,
         ..protection
     };
     let at_scale = cost::load(&scaled, &full).share(&scaled);

@@ -150,7 +150,8 @@ fn measure(
 fn model(tenants: u32, period_us: u64) -> f64 {
     let protection = Protection {
         state_bytes: 16.0,
-        lease_s: 1.0,
+        term_s: cost::TERM_S,
+        heads: 1.0,
         round_trip_s: 2.0 * LINKS.delay_us as f64 / 1e6,
         probes_per_s: cost::PROBES_PER_S,
         snapshots: Some(Snapshots {
@@ -164,7 +165,6 @@ fn model(tenants: u32, period_us: u64) -> f64 {
         flows: 0.0,
         new_flows_per_s: 0.0,
         writes: 0.0,
-        write_interval: None,
     };
     cost::load(&silence, &protection).bytes_per_s() * 8.0 / 1e6
 }

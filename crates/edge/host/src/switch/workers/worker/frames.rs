@@ -267,7 +267,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Sends what the ports have, or hands it over.
-    pub(super) fn send(&mut self) {
+    pub(in super::super) fn send(&mut self) {
         if self.held || self.outgoing_since.take().is_none() {
             return;
         }
