@@ -1,0 +1,153 @@
+//! Terms (rules 1 to 1d and 5): each part has a checker that misses it.
+
+mod common;
+
+use common::{all_good, reports, without};
+use stateplane_history::replication::checkers;
+use stateplane_sim::{Cluster, Options, ProgramKind, Rule, Scenario};
+
+/// Switches that are cut from one server or the other all the time, one way, and flows that change
+/// their path often.
+const SEVERED: Scenario = Scenario {
+    severings: 40,
+    cut: 200_000,
+    flows: 8,
+    alternate: 400,
+    reroutes: 40,
+    ..Scenario::mixed()
+};
+
+/// The same with servers that are cut out, stand still and come back.
+const RESTLESS: Scenario = Scenario {
+    severings: 60,
+    cut: 300_000,
+    flows: 8,
+    bursts: 2_000,
+    alternate: 400,
+    reroutes: 60,
+    cluster: Some(Cluster {
+        deaths: 4,
+        pauses: 40,
+        pause: 200_000,
+        cuts: 80,
+        cut: 300_000,
+        ..Cluster::failing()
+    }),
+    ..Scenario::failing_stores()
+};
+
+const SINGLE: [&str; 1] = [checkers::SINGLE_OWNER];
+
+fn model_without(rule: Rule, scenario: Scenario) {
+    without(rule, ProgramKind::Model, scenario, &SINGLE, 12);
+}
+
+#[test]
+fn severed_switches_are_good() {
+    all_good(ProgramKind::Model, SEVERED, 60);
+}
+
+#[test]
+fn restless_servers_are_good() {
+    all_good(ProgramKind::Model, RESTLESS, 60);
+}
+
+#[test]
+fn without_promises_the_checker_objects() {
+    model_without(Rule::Promises, SEVERED);
+}
+
+#[test]
+fn without_lasting_promises_the_checker_objects() {
+    model_without(Rule::LastingPromises, RESTLESS);
+}
+
+#[test]
+fn without_backing_the_checker_objects() {
+    model_without(Rule::Backing, RESTLESS);
+}
+
+#[test]
+fn without_backed_configurations_the_checker_objects() {
+    model_without(Rule::BackedConfiguration, RESTLESS);
+}
+
+#[test]
+fn without_the_joiners_backing_the_checker_objects() {
+    model_without(Rule::JoinerBacks, RESTLESS);
+}
+
+#[test]
+fn without_waiting_as_new_head_the_checker_objects() {
+    model_without(Rule::NewHeadWaits, RESTLESS);
+}
+
+#[test]
+fn without_waiting_long_as_new_head_the_checker_objects() {
+    model_without(Rule::NewHeadWaitsLong, RESTLESS);
+}
+
+#[test]
+fn without_waiting_after_a_restart_the_checker_objects() {
+    model_without(Rule::RestartWaits, Scenario::power_cuts());
+}
+
+#[test]
+fn without_deadlines_from_sending_the_checker_objects() {
+    model_without(Rule::DeadlineFromSending, SEVERED);
+}
+
+#[test]
+fn without_noticed_lapses_the_checker_objects() {
+    model_without(Rule::LapseNoticed, SEVERED);
+}
+
+#[test]
+fn without_since_from_replies_the_checker_objects() {
+    model_without(Rule::SinceReply, SEVERED);
+}
+
+#[test]
+fn without_lease_since_the_checker_objects() {
+    model_without(Rule::LeaseSince, SEVERED);
+}
+
+#[test]
+fn without_grants_from_sending_the_checker_objects() {
+    model_without(Rule::GrantSent, SEVERED);
+}
+
+#[test]
+fn without_terms_at_once_the_checker_objects() {
+    model_without(Rule::TermAtOnce, SEVERED);
+}
+
+/// Good links, and a switch that answers no recall.
+const DEAF: Scenario = Scenario {
+    deaf: true,
+    alternate: 400,
+    ..Scenario::handover()
+};
+
+/// µs until a shard is withheld in the simulator, and for what takes as long as a message.
+const WITHHELD: u64 = 50_000;
+const SLACK: u64 = 5_000;
+
+#[test]
+fn a_request_waits_no_longer_than_until_a_silent_holder_is_outwaited() {
+    let bound = WITHHELD + u64::from(DEAF.term) + SLACK;
+    let options = Options::new(ProgramKind::Model).scenario(DEAF);
+    for report in reports(options, 0..12) {
+        assert!(report.is_good(), "{report}");
+        assert!(report.coverage.withheld > 0, "{report}");
+        assert!(report.coverage.longest_wait <= bound, "{report}");
+    }
+}
+
+#[test]
+fn without_withholding_requests_starve() {
+    let options = Options::new(ProgramKind::Model).scenario(DEAF);
+    for report in reports(options.without(Rule::Withholding), 0..12) {
+        assert!(report.coverage.longest_wait > 1_000_000, "{report}");
+    }
+}
