@@ -4,7 +4,7 @@ mod common;
 
 use common::{all_good, reports, without};
 use stateplane_history::replication::checkers;
-use stateplane_sim::{Cluster, Options, ProgramKind, Rule, Scenario};
+use stateplane_sim::{Cluster, Disks, Options, ProgramKind, Rule, Scenario};
 
 /// Switches that are cut from one server or the other all the time, one way, and flows that change
 /// their path often.
@@ -36,6 +36,83 @@ const RESTLESS: Scenario = Scenario {
     ..Scenario::failing_stores()
 };
 
+/// A switch and the head of its flows' shards part from all others, again and again, and the other
+/// switch asks for the same flows.
+const SPLIT: Scenario = Scenario {
+    switches: 2,
+    term: 40_000,
+    backing: 120_000,
+    flows: 8,
+    bursts: 4_000,
+    burst_length: 1,
+    alternate: 500,
+    reroutes: 0,
+    deaths: 0,
+    cuts: 0,
+    stalls: 0,
+    severings: 0,
+    cluster: Some(Cluster {
+        deaths: 0,
+        pauses: 0,
+        cuts: 0,
+        controller_restarts: 0,
+        splits: 6,
+        split: (150_000, 300_000),
+        ..Cluster::failing()
+    }),
+    ..Scenario::failing_stores()
+};
+
+/// The same, as the only server of some shards is drained.
+const SPLIT_DRAINS: Scenario = Scenario {
+    replicas: 1,
+    traffic: 4_000_000,
+    bursts: 8_000,
+    cluster: Some(Cluster {
+        deaths: 0,
+        pauses: 0,
+        cuts: 0,
+        controller_restarts: 0,
+        drains: true,
+        splits: 6,
+        split: (250_000, 400_000),
+        ..Cluster::failing()
+    }),
+    ..SPLIT
+};
+
+/// A fixed chain with disks that loses its power for short times, and leases that last longer.
+const SHORT_OUTAGES: Scenario = Scenario {
+    term: 200_000,
+    backing: 400_000,
+    flows: 8,
+    bursts: 4_000,
+    burst_length: 1,
+    alternate: 500,
+    recall: false,
+    disks: Some(Disks {
+        sync: 400,
+        snapshot_after: 12_000,
+        power_cuts: 4,
+        deaths: 8,
+        outage: (1_000, 10_000),
+        rot: false,
+        failures: 0,
+    }),
+    ..Scenario::mixed()
+};
+
+/// Links on which much comes late, switches whose terms lapse often, and few flows that both want.
+const LATE_TERMS: Scenario = Scenario {
+    severings: 60,
+    cut: 100_000,
+    flows: 4,
+    bursts: 3_000,
+    burst_length: 2,
+    alternate: 500,
+    ..common::LATE
+};
+
 const SINGLE: [&str; 1] = [checkers::SINGLE_OWNER];
 
 fn model_without(rule: Rule, scenario: Scenario) {
@@ -53,6 +130,18 @@ fn restless_servers_are_good() {
 }
 
 #[test]
+fn split_clusters_are_good() {
+    all_good(ProgramKind::Model, SPLIT, 60);
+    all_good(ProgramKind::Model, SPLIT_DRAINS, 30);
+}
+
+#[test]
+fn short_outages_and_late_links_are_good() {
+    all_good(ProgramKind::Model, SHORT_OUTAGES, 30);
+    all_good(ProgramKind::Model, LATE_TERMS, 30);
+}
+
+#[test]
 fn without_promises_the_checker_objects() {
     model_without(Rule::Promises, SEVERED);
 }
@@ -64,37 +153,37 @@ fn without_lasting_promises_the_checker_objects() {
 
 #[test]
 fn without_backing_the_checker_objects() {
-    model_without(Rule::Backing, RESTLESS);
+    model_without(Rule::Backing, SPLIT);
 }
 
 #[test]
 fn without_backed_configurations_the_checker_objects() {
-    model_without(Rule::BackedConfiguration, RESTLESS);
+    model_without(Rule::BackedConfiguration, SPLIT);
 }
 
 #[test]
 fn without_the_joiners_backing_the_checker_objects() {
-    model_without(Rule::JoinerBacks, RESTLESS);
+    model_without(Rule::JoinerBacks, SPLIT_DRAINS);
 }
 
 #[test]
 fn without_waiting_as_new_head_the_checker_objects() {
-    model_without(Rule::NewHeadWaits, RESTLESS);
+    model_without(Rule::NewHeadWaits, SPLIT);
 }
 
 #[test]
 fn without_waiting_long_as_new_head_the_checker_objects() {
-    model_without(Rule::NewHeadWaitsLong, RESTLESS);
+    model_without(Rule::NewHeadWaitsLong, SPLIT);
 }
 
 #[test]
 fn without_waiting_after_a_restart_the_checker_objects() {
-    model_without(Rule::RestartWaits, Scenario::power_cuts());
+    model_without(Rule::RestartWaits, SHORT_OUTAGES);
 }
 
 #[test]
 fn without_deadlines_from_sending_the_checker_objects() {
-    model_without(Rule::DeadlineFromSending, SEVERED);
+    model_without(Rule::DeadlineFromSending, LATE_TERMS);
 }
 
 #[test]
@@ -104,7 +193,7 @@ fn without_noticed_lapses_the_checker_objects() {
 
 #[test]
 fn without_since_from_replies_the_checker_objects() {
-    model_without(Rule::SinceReply, SEVERED);
+    model_without(Rule::SinceReply, LATE_TERMS);
 }
 
 #[test]
@@ -114,7 +203,7 @@ fn without_lease_since_the_checker_objects() {
 
 #[test]
 fn without_grants_from_sending_the_checker_objects() {
-    model_without(Rule::GrantSent, SEVERED);
+    model_without(Rule::GrantSent, LATE_TERMS);
 }
 
 #[test]
