@@ -80,7 +80,7 @@ pub(crate) enum Misfortune {
         until: u64,
     },
     /// Nothing passes between a switch with its agent and other servers than `store`, or the
-    /// controller, until this time.
+    /// controller, nor between `store` and other switches, until this time.
     Secede {
         switch: usize,
         store: usize,
@@ -188,7 +188,7 @@ impl fmt::Display for Misfortune {
                 let (switch, store) = (switch + 1, store + 1);
                 write!(
                     f,
-                    "switch {switch} reaches store server {store} alone until {until}"
+                    "switch {switch} and store server {store} reach each other alone until {until}"
                 )
             }
             Self::ControllerRestarts => f.write_str("the controller restarts"),
@@ -386,6 +386,9 @@ fn drains(cluster: &Cluster, end: u64) -> impl Iterator<Item = (usize, u64, u64)
 /// Greatest time from when the controller is not heard any more until it hears nothing more.
 const LATER: u64 = 60_000;
 
+/// Greatest time from when a server is drained until others have what it has.
+const JOIN: u64 = 8_000;
+
 /// A switch and a server part from all others. What the server hears of the controller ends before
 /// what that hears of it, and in half of the cases it goes on to speak with the other servers.
 fn splits(cluster: &Cluster, places: Places, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {
@@ -394,7 +397,7 @@ fn splits(cluster: &Cluster, places: Places, end: u64, random: &mut Random, plan
         let mut store = random.place(places.stores);
         let drained = drains(cluster, end).nth(number as usize % places.stores);
         if let Some((drained, at, _)) = drained.filter(|_| cluster.drains) {
-            begin = at + random.between(0, LATER / 2);
+            begin = at + random.between(0, JOIN);
             store = drained;
         }
         let (least, most) = cluster.split;

@@ -438,6 +438,13 @@ impl<'a> World<'a> {
                     self.net.cut(port, requests, until);
                     self.net.cut(requests, port, until);
                 }
+                let others = (0..self.switches.len()).filter(|other| *other != switch);
+                for other in others {
+                    let port = self.places.port(other, STORE_PORT);
+                    let requests = self.places.requests(store);
+                    self.net.cut(port, requests, until);
+                    self.net.cut(requests, port, until);
+                }
                 let (agent, controller) = (
                     self.places.rows(switch),
                     self.places.cluster(Node::Controller),

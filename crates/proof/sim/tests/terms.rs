@@ -4,7 +4,7 @@ mod common;
 
 use common::{all_good, reports, without};
 use stateplane_history::replication::checkers;
-use stateplane_sim::{Cluster, Disks, Options, ProgramKind, Rule, Scenario};
+use stateplane_sim::{Cluster, Disks, LinkQuality, Options, ProgramKind, Rule, Scenario};
 
 /// Switches that are cut from one server or the other all the time, one way, and flows that change
 /// their path often.
@@ -113,6 +113,21 @@ const LATE_TERMS: Scenario = Scenario {
     ..common::LATE
 };
 
+/// Terms that lapse all the time, on links on which much comes late.
+const LAPSING: Scenario = Scenario {
+    term: 6_000,
+    backing: 60_000,
+    severings: 0,
+    bursts: 6_000,
+    traffic: 3_000_000,
+    protocol_link: LinkQuality {
+        loss: 200,
+        straggle: 300,
+        ..Scenario::echoes().protocol_link
+    },
+    ..LATE_TERMS
+};
+
 const SINGLE: [&str; 1] = [checkers::SINGLE_OWNER];
 
 fn model_without(rule: Rule, scenario: Scenario) {
@@ -139,6 +154,7 @@ fn split_clusters_are_good() {
 fn short_outages_and_late_links_are_good() {
     all_good(ProgramKind::Model, SHORT_OUTAGES, 30);
     all_good(ProgramKind::Model, LATE_TERMS, 30);
+    all_good(ProgramKind::Model, LAPSING, 30);
 }
 
 #[test]
@@ -193,7 +209,7 @@ fn without_noticed_lapses_the_checker_objects() {
 
 #[test]
 fn without_since_from_replies_the_checker_objects() {
-    model_without(Rule::SinceReply, LATE_TERMS);
+    model_without(Rule::SinceReply, LAPSING);
 }
 
 #[test]
