@@ -387,10 +387,11 @@ fn drains(cluster: &Cluster, end: u64) -> impl Iterator<Item = (usize, u64, u64)
 const LATER: u64 = 60_000;
 
 /// Greatest time from when a server is drained until others have what it has.
-const JOIN: u64 = 8_000;
+const JOIN: u64 = 30_000;
 
 /// A switch and a server part from all others. What the server hears of the controller ends before
-/// what that hears of it, and in half of the cases it goes on to speak with the other servers.
+/// what that hears of it, and in half of the cases, or while others take its shards, it goes on to
+/// speak with the other servers.
 fn splits(cluster: &Cluster, places: Places, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {
     for number in 0..cluster.splits {
         let mut begin = random.between(FOUNDING, end.max(FOUNDING));
@@ -414,7 +415,7 @@ fn splits(cluster: &Cluster, places: Places, end: u64, random: &mut Random, plan
         split.push((begin, cut(Node::Controller, own)));
         let later = begin + random.between(0, LATER);
         split.push((later, cut(own, Node::Controller)));
-        if random.permille(500) {
+        if !cluster.drains && random.permille(500) {
             let others = (0..places.stores).filter(|other| *other != store);
             for other in others.map(Node::Store) {
                 split.push((begin, cut(own, other)));

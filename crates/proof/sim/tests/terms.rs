@@ -63,9 +63,15 @@ const SPLIT: Scenario = Scenario {
     ..Scenario::failing_stores()
 };
 
-/// The same, as the only server of some shards is drained.
+/// The same, as the only server of some shards is drained, and links between servers on which that
+/// takes a while.
 const SPLIT_DRAINS: Scenario = Scenario {
     replicas: 1,
+    chain_link: LinkQuality {
+        delay: 2_000,
+        jitter: 1_000,
+        ..Scenario::calm().chain_link
+    },
     traffic: 4_000_000,
     bursts: 8_000,
     cluster: Some(Cluster {
