@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::frame::{checked_message_in, message_in, message_to_switch};
+use crate::frame::{HEAD_ADDRESS, checked_message_in, message_in, message_to_switch};
 use crate::p4::PROBED_SHARD;
 use crate::simulator::SimError;
 use core::net::{Ipv4Addr, SocketAddrV4};
@@ -526,7 +526,7 @@ impl Replay {
             let Some(switch) = usize::from(number).checked_sub(1) else {
                 continue;
             };
-            let frame = message_to_switch(to, &datagram.bytes);
+            let frame = message_to_switch(HEAD_ADDRESS, to, &datagram.bytes);
             self.measured.from_store += frame.len() as u64;
             if let Some(port) = self.ports.get(switch) {
                 let answer = Event::Answer(switch, *port, frame);

@@ -7,7 +7,8 @@
 // Store servers need:
 //
 //     [replication]
-//     lease_period_ms = 500
+//     term_ms = 500
+//     backing_ms = 800
 //
 //     [[replication.class]]
 //     id = 71
