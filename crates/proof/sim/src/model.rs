@@ -5,12 +5,14 @@
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
     HEAD_ADDRESS, HostPacket, INSIDE_PORT, OUTSIDE_PORT, STORE_PORT, checked_message_in,
-    message_to_store,
+    message_in, message_to_store,
 };
+use crate::options::{ModelFaults, Rule};
 use core::net::Ipv4Addr;
 use stateplane_apps::{app, connection_key};
 use stateplane_setup::Hold;
 use stateplane_store::newer;
+use stateplane_term::{Term, Terms};
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(crate) const MODELLED: &str = "counter";
 
 const LEASE_ATTEMPTS: u16 = 16;
+/// µs from the write of a deadline to that of the beginning of its term, with a fault.
+const TORN: u64 = 3_000;
 /// Requests behind the newest whose packets may still come back.
 const WINDOW: u32 = 128;
 
@@ -26,8 +30,11 @@ struct Flow {
     claim: u32,
     /// The lease was given up.
     recalled: bool,
+    /// When the request was sent that the grant answers.
+    asked_at: u64,
+    /// When the lease was used last.
+    used_at: u64,
     value: u64,
-    period: u32,
     request: u32,
     /// The lease request whose copy is held.
     asked: Option<u32>,
@@ -42,6 +49,8 @@ struct Held {
     request: u32,
     epoch: u32,
     sequence: u32,
+    /// µs since the lease was used, in releases and answers to questions.
+    age: u64,
     attempt: u16,
     value: u64,
 }
@@ -53,6 +62,16 @@ pub(crate) struct Model {
     class: u8,
     /// Address of each shard's head, and number of its chain's configuration.
     chains: Vec<(Ipv4Addr, u32)>,
+    terms: Terms,
+    /// The term for each shard as the program reads it.
+    read: Vec<Term>,
+    /// With a fault: beginnings of terms that are written after their deadlines, and when.
+    unwritten: VecDeque<(u64, u16, u64)>,
+    /// Changes of chains that it has not told the terms.
+    moved: Vec<u16>,
+    faults: ModelFaults,
+    /// It answers neither recalls nor questions.
+    deaf: bool,
     capacity: usize,
     flows: BTreeMap<Key, Flow>,
     claims: u32,
@@ -65,8 +84,23 @@ pub(crate) struct Model {
 
 impl Model {
     /// A model with room for `capacity` flows in a world of `shards` shards.
-    pub(crate) fn new(identity: Identity, shards: u16, capacity: usize, hold: Hold) -> Self {
+    pub(crate) fn new(
+        identity: Identity,
+        shards: u16,
+        capacity: usize,
+        hold: Hold,
+        without: Option<Rule>,
+        deaf: bool,
+    ) -> Self {
+        let terms = Terms::new(identity.switch, identity.incarnation, shards);
+        let term_faults = without.map(Rule::term_faults).unwrap_or_default();
         Self {
+            terms: terms.with_faults(term_faults),
+            read: vec![Term::default(); shards.into()],
+            unwritten: VecDeque::new(),
+            moved: (0..shards).collect(),
+            faults: without.map(Rule::model_faults).unwrap_or_default(),
+            deaf,
             identity,
             class: app(MODELLED).map_or(0, |app| app.room().class().id),
             chains: vec![(HEAD_ADDRESS, 1); shards.into()],
@@ -89,11 +123,7 @@ impl Model {
     fn handle_packet(&mut self, now: u64, packet: &HostPacket) {
         let (source, destination) = (packet.source, packet.destination);
         let key = connection_key(self.class, packet.protocol, source, destination);
-        let valid = self
-            .flows
-            .get(&key)
-            .is_some_and(|flow| flow.slot.granted && now < flow.slot.deadline);
-        if valid {
+        if self.may_use(now, &key) {
             self.process(now, key, packet);
         } else if self.flows.contains_key(&key) || self.claim(now, key) {
             self.ask(now, key, packet);
@@ -102,14 +132,64 @@ impl Model {
         }
     }
 
-    /// Makes room for `key`, at the cost of a flow whose lease has run out and
-    /// whose writes are acknowledged.
+    /// Rule 1d: true if the lease of `key` counts at `now`.
+    fn may_use(&self, now: u64, key: &Key) -> bool {
+        let term = self.read[usize::from(self.shard(key))];
+        self.flows.get(key).is_some_and(|flow| {
+            let permits = now < term.deadline
+                && (flow.asked_at > term.since || self.faults.ignore_since);
+            flow.slot.granted && !flow.recalled && permits
+        })
+    }
+
+    /// Writes terms for the program, and sends the heartbeats that are due.
+    fn beat(&mut self, now: u64) {
+        for shard in core::mem::take(&mut self.moved) {
+            let (head, epoch) = self.chains[usize::from(shard)];
+            self.terms.set_head(now, shard, head, epoch);
+        }
+        while self.unwritten.front().is_some_and(|(due, ..)| *due <= now) {
+            if let Some((_, shard, since)) = self.unwritten.pop_front() {
+                self.read[usize::from(shard)].since = since;
+            }
+        }
+        while let Some((shard, term)) = self.terms.poll_change() {
+            let read = &mut self.read[usize::from(shard)];
+            if self.faults.tear_terms && read.deadline > 0 && term.since != read.since {
+                let due = now + TORN;
+                self.unwritten.push_back((due, shard, term.since));
+                read.deadline = term.deadline;
+            } else {
+                *read = term;
+            }
+        }
+        while let Some((head, heartbeat)) = self.terms.poll_heartbeat(now) {
+            let frame = message_to_store(self.identity.switch, head, &heartbeat);
+            self.outbox.push_back((STORE_PORT, frame));
+        }
+    }
+
+    /// A slot as others see it: one that was given up holds no lease, and one of before the term
+    /// is not used.
+    fn seen(&self, key: &Key, flow: &Flow) -> Slot {
+        let term = self.read[usize::from(self.shard(key))];
+        let counts = flow.asked_at > term.since || self.faults.ignore_since;
+        Slot {
+            granted: flow.slot.granted && !flow.recalled,
+            deadline: if counts { term.deadline } else { 0 },
+            ..flow.slot
+        }
+    }
+
+    /// Makes room for `key`, at the cost of the flow without unacknowledged writes that was used
+    /// least of late.
     fn claim(&mut self, now: u64, key: Key) -> bool {
         if self.flows.len() >= self.capacity {
-            let idle = self.flows.iter().find(|(_, flow)| {
+            let idle = self.flows.iter().filter(|(_, flow)| {
                 let slot = &flow.slot;
-                slot.granted && slot.deadline <= now && slot.sequence == slot.acknowledged
+                slot.granted && slot.sequence == slot.acknowledged && flow.used_at < now
             });
+            let idle = idle.min_by_key(|(_, flow)| flow.used_at);
             let Some(idle) = idle.map(|(idle, _)| *idle) else {
                 return false;
             };
@@ -127,8 +207,9 @@ impl Model {
             },
             claim: self.claims,
             recalled: false,
+            asked_at: 0,
+            used_at: now,
             value: 0,
-            period: 0,
             request: self.identity.first_number(),
             asked: None,
             returned: BTreeSet::new(),
@@ -153,6 +234,7 @@ impl Model {
             request: flow.request,
             epoch: if flow.recalled { flow.slot.epoch } else { 0 },
             sequence: if flow.recalled { flow.slot.sequence } else { 0 },
+            age: 0,
             attempt: 0,
             value: 0,
         };
@@ -168,6 +250,7 @@ impl Model {
             return;
         };
         flow.value += 1;
+        flow.used_at = now;
         flow.slot.sequence = flow.slot.sequence.wrapping_add(1);
         flow.request = flow.request.wrapping_add(1).max(1);
         let request = Held {
@@ -177,6 +260,7 @@ impl Model {
             request: flow.request,
             epoch: flow.slot.epoch,
             sequence: flow.slot.sequence,
+            age: 0,
             attempt: 0,
             value: flow.value,
         };
@@ -205,6 +289,7 @@ impl Model {
             ingress_port: INSIDE_PORT,
             lease_epoch: request.epoch,
             sequence: request.sequence,
+            age: request.age,
             attempt: request.attempt,
             state: if write { &state } else { &[] },
             packet,
@@ -216,16 +301,24 @@ impl Model {
         }
     }
 
-    /// Answers a recall: the lease of its epoch is not used any more, and `sequence`
-    /// is the last write under it.
-    fn release(&mut self, now: u64, recall: &Packet<'_>, sequence: u32) {
+    /// Answers a recall or a question: the lease of its epoch is not used any more, or was used
+    /// `age` µs ago; `sequence` is the last write under it.
+    fn answer(
+        &mut self,
+        now: u64,
+        recall: &Packet<'_>,
+        message_type: MessageType,
+        sequence: u32,
+        age: u64,
+    ) {
         let release = Held {
-            message_type: MessageType::ReleaseRequest,
+            message_type,
             key: recall.key(),
             claim: recall.claim(),
             request: 0,
             epoch: recall.lease_epoch(),
             sequence,
+            age,
             attempt: 0,
             value: 0,
         };
@@ -274,13 +367,25 @@ impl Model {
         }
         let flow = self.flows.get_mut(&key);
         let flow = flow.filter(|flow| flow.claim == message.claim());
-        if message.message_type() == MessageType::Recall {
+        if [MessageType::Recall, MessageType::Idle].contains(&message.message_type()) {
+            if self.deaf {
+                return;
+            }
+            let asks = message.message_type() == MessageType::Idle;
+            let age = flow.as_ref().map_or(0, |flow| now - flow.used_at);
             let release = match flow {
+                Some(flow) if asks && age < message.age() => {
+                    let present = flow.slot.granted && flow.slot.epoch == message.lease_epoch();
+                    if present && !flow.recalled {
+                        self.answer(now, message, MessageType::Used, 0, age);
+                    }
+                    None
+                }
                 Some(flow) => flow.give_up(message.lease_epoch()),
                 None => Some(message.sequence()),
             };
             if let Some(sequence) = release {
-                self.release(now, message, sequence);
+                self.answer(now, message, MessageType::ReleaseRequest, sequence, age);
             }
             return;
         }
@@ -304,14 +409,20 @@ impl Model {
                     slot.epoch = message.lease_epoch();
                     slot.sequence = message.sequence();
                     slot.acknowledged = message.sequence();
-                    slot.deadline = 0;
                     flow.recalled = false;
+                    flow.asked_at = 0;
                     flow.value = u64::from_be_bytes(state);
                 }
-                flow.extend(message);
+                let asked = if self.faults.count_from_arrival {
+                    now
+                } else {
+                    message.send_time()
+                };
+                flow.asked_at = flow.asked_at.max(asked);
                 let packet = message.packet().and_then(HostPacket::read);
-                if now < flow.slot.deadline
+                if self.may_use(now, &key)
                     && let Some(packet) = packet
+                    && let Some(flow) = self.flows.get_mut(&key)
                     && flow.returns(message.request())
                 {
                     self.process(now, key, &packet);
@@ -326,9 +437,6 @@ impl Model {
                 };
                 if newer(held, slot.acknowledged) {
                     slot.acknowledged = held;
-                }
-                if !flow.recalled {
-                    flow.extend(message);
                 }
                 if let Some(frame) = message.packet()
                     && flow.returns(message.request())
@@ -365,27 +473,9 @@ impl Flow {
             return None;
         }
         self.recalled = true;
-        self.slot.deadline = 0;
         Some(self.slot.sequence)
     }
 
-    /// The slot as others see it: one that was given up holds no lease.
-    fn seen(&self) -> Slot {
-        Slot {
-            granted: self.slot.granted && !self.recalled,
-            ..self.slot
-        }
-    }
-
-    /// Rule 1: the holder's deadline, on the safe side of any clock's rate.
-    fn extend(&mut self, message: &Packet<'_>) {
-        let span = u64::from(message.parked()) + u64::from(message.period());
-        let deadline = message.send_time() + span - (span >> 9);
-        if message.period() != 0 {
-            self.slot.deadline = self.slot.deadline.max(deadline);
-            self.period = message.period();
-        }
-    }
 
     /// Rule 4: whether the packet of this request comes back for the first time.
     fn returns(&mut self, request: u32) -> bool {
@@ -402,6 +492,10 @@ impl Device for Model {
         if port == STORE_PORT {
             if let Some((_, message)) = checked_message_in(frame) {
                 self.handle_message(now, &message);
+            } else if let Some((from, _, bytes)) = message_in(frame)
+                && self.terms.handle_reply(now, *from.ip(), bytes)
+            {
+                self.beat(now);
             }
         } else if let Some(packet) = HostPacket::read(frame) {
             self.handle_packet(now, &packet);
@@ -413,6 +507,7 @@ impl Device for Model {
             let request = entry.remove();
             self.handle_held(now, request);
         }
+        self.beat(now);
     }
 
     fn poll_transmit(&mut self) -> Option<(u16, Vec<u8>)> {
@@ -420,7 +515,15 @@ impl Device for Model {
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        self.held.first_key_value().map(|((due, _), _)| *due)
+        if !self.moved.is_empty() {
+            return Some(0);
+        }
+        let held = self.held.first_key_value().map(|((due, _), _)| *due);
+        let unwritten = self.unwritten.front().map(|(due, ..)| *due);
+        [held, unwritten, self.terms.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn is_aloof(&self) -> bool {
@@ -430,16 +533,19 @@ impl Device for Model {
     fn set_chain(&mut self, shard: u16, head: Ipv4Addr, epoch: u32) {
         if let Some(chain) = self.chains.get_mut(usize::from(shard)) {
             *chain = (head, epoch);
+            self.moved.push(shard);
         }
     }
 
     fn slot(&self, key: &Key) -> Option<Slot> {
-        self.flows.get(key).map(Flow::seen)
+        self.flows.get(key).map(|flow| self.seen(key, flow))
     }
 
     fn slots(&self) -> Vec<(Key, Slot)> {
         let slots = self.flows.iter();
-        slots.map(|(key, flow)| (*key, flow.seen())).collect()
+        slots
+            .map(|(key, flow)| (*key, self.seen(key, flow)))
+            .collect()
     }
 
     fn table_full(&self) -> u64 {

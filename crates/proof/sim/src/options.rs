@@ -133,8 +133,6 @@ pub enum Rule {
     ChainEpoch,
     /// Replicas drop what does not come from a neighbour (rule 21).
     ChainNeighbour,
-    /// A replica that joins counts a whole lease period from then (rule 20).
-    JoinedLeases,
     /// A replica keeps an update until every replica behind it has it.
     KeptUpdates,
     /// A joining replica counts only when it has every update that was answered.
@@ -152,11 +150,41 @@ pub enum Rule {
     ReclaimAfterLeases,
     /// Only a connection that has ended loses its port to another one (rule 29).
     ReclaimEnded,
+    /// A head outwaits no lease of a switch that it promised so (rule 1).
+    Promises,
+    /// A promise outlasts the configuration in which it was made (rule 1).
+    LastingPromises,
+    /// A head promises only while the other members back it (rule 1a).
+    Backing,
+    /// Servers back a head only in the configuration that they follow (rule 1b).
+    BackedConfiguration,
+    /// A head needs the backing of a replica that may have joined (rule 1b).
+    JoinerBacks,
+    /// A new head outwaits nobody at first (rule 1c).
+    NewHeadWaits,
+    /// A new head outwaits nobody for the time of a backing, not of a promise (rule 1c).
+    NewHeadWaitsLong,
+    /// A head that starts again outwaits nobody at first (rule 1c).
+    RestartWaits,
+    /// A shard is withheld from a switch whose holder answers no recall (rule 5).
+    Withholding,
+    /// A deadline counts from when the heartbeat was sent (rule 1).
+    DeadlineFromSending,
+    /// A term that ended and begins again is noticed (rule 1d).
+    LapseNoticed,
+    /// A term begins when a reply is handled, not when its heartbeat was sent (rule 1d).
+    SinceReply,
+    /// A lease of before the term is not used (rule 1d).
+    LeaseSince,
+    /// A grant counts from when it was asked for (rule 1d).
+    GrantSent,
+    /// Beginning and deadline of a term are written at once (rule 1d).
+    TermAtOnce,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 41] = [
         Self::SequenceCheck,
         Self::EpochCheck,
         Self::WholeChainAcknowledgement,
@@ -175,7 +203,6 @@ impl Rule {
         Self::SnapshotBound,
         Self::ChainEpoch,
         Self::ChainNeighbour,
-        Self::JoinedLeases,
         Self::KeptUpdates,
         Self::WholeJoin,
         Self::RecallStops,
@@ -184,6 +211,21 @@ impl Rule {
         Self::FailedSave,
         Self::ReclaimAfterLeases,
         Self::ReclaimEnded,
+        Self::Promises,
+        Self::LastingPromises,
+        Self::Backing,
+        Self::BackedConfiguration,
+        Self::JoinerBacks,
+        Self::NewHeadWaits,
+        Self::NewHeadWaitsLong,
+        Self::RestartWaits,
+        Self::Withholding,
+        Self::DeadlineFromSending,
+        Self::LapseNoticed,
+        Self::SinceReply,
+        Self::LeaseSince,
+        Self::GrantSent,
+        Self::TermAtOnce,
     ];
 
     /// Its name on the command line.
@@ -207,7 +249,6 @@ impl Rule {
             Self::SnapshotBound => "snapshot-bound",
             Self::ChainEpoch => "chain-epoch",
             Self::ChainNeighbour => "chain-neighbour",
-            Self::JoinedLeases => "joined-leases",
             Self::KeptUpdates => "kept-updates",
             Self::WholeJoin => "whole-join",
             Self::RecallStops => "recall-stops",
@@ -216,6 +257,21 @@ impl Rule {
             Self::FailedSave => "failed-save",
             Self::ReclaimAfterLeases => "reclaim-after-leases",
             Self::ReclaimEnded => "reclaim-ended",
+            Self::Promises => "promises",
+            Self::LastingPromises => "lasting-promises",
+            Self::Backing => "backing",
+            Self::BackedConfiguration => "backed-configuration",
+            Self::JoinerBacks => "joiner-backs",
+            Self::NewHeadWaits => "new-head-waits",
+            Self::NewHeadWaitsLong => "new-head-waits-long",
+            Self::RestartWaits => "restart-waits",
+            Self::Withholding => "withholding",
+            Self::DeadlineFromSending => "deadline-from-sending",
+            Self::LapseNoticed => "lapse-noticed",
+            Self::SinceReply => "since-reply",
+            Self::LeaseSince => "lease-since",
+            Self::GrantSent => "grant-sent",
+            Self::TermAtOnce => "term-at-once",
         }
     }
 
@@ -234,14 +290,28 @@ impl Rule {
             | Self::LeaseExpiry
             | Self::ChainEpoch
             | Self::ChainNeighbour
-            | Self::JoinedLeases
             | Self::KeptUpdates
             | Self::WholeJoin
             | Self::ReleaseAfterWrites
             | Self::SaveFirst
             | Self::FailedSave
             | Self::ReclaimAfterLeases
-            | Self::ReclaimEnded => None,
+            | Self::ReclaimEnded
+            | Self::Promises
+            | Self::LastingPromises
+            | Self::Backing
+            | Self::BackedConfiguration
+            | Self::JoinerBacks
+            | Self::NewHeadWaits
+            | Self::NewHeadWaitsLong
+            | Self::RestartWaits
+            | Self::Withholding
+            | Self::DeadlineFromSending
+            | Self::LapseNoticed
+            | Self::SinceReply
+            | Self::TermAtOnce => None,
+            Self::LeaseSince => Some("REPLICATION_FAULT_LEASE_SINCE"),
+            Self::GrantSent => Some("REPLICATION_FAULT_GRANT_SENT"),
             Self::LeaseDeadline => Some("REPLICATION_FAULT_LEASE_DEADLINE"),
             Self::InstallOnce => Some("REPLICATION_FAULT_INSTALL_ONCE"),
             Self::ReleaseOnce => Some("REPLICATION_FAULT_RELEASE_ONCE"),
@@ -268,17 +338,54 @@ impl Rule {
             Self::LeaseExpiry => faults.ignore_lease_expiry = true,
             Self::ChainEpoch => faults.ignore_chain_epoch = true,
             Self::ChainNeighbour => faults.ignore_neighbour = true,
-            Self::JoinedLeases => faults.forget_leases = true,
             Self::KeptUpdates => faults.forget_entries = true,
             Self::WholeJoin => faults.join_early = true,
             Self::ReleaseAfterWrites => faults.release_early = true,
             Self::SaveFirst => faults.send_unsaved = true,
             Self::ReclaimAfterLeases => faults.reclaim_held = true,
             Self::ReclaimEnded => faults.reclaim_live = true,
+            Self::Promises => faults.forget_promises = true,
+            Self::LastingPromises => faults.promise_per_chain = true,
+            Self::Backing => faults.need_no_backing = true,
+            Self::BackedConfiguration => faults.back_any_epoch = true,
+            Self::JoinerBacks => faults.ignore_joiner = true,
+            Self::NewHeadWaits => faults.inherit_at_once = true,
+            Self::NewHeadWaitsLong => faults.inherit_after_term = true,
+            Self::RestartWaits => faults.restart_at_once = true,
+            Self::Withholding => faults.never_withhold = true,
             _ => {}
         }
         faults
     }
+
+    /// Faults of a switch's terms with this rule disabled.
+    pub(crate) fn term_faults(self) -> stateplane_term::Faults {
+        stateplane_term::Faults {
+            ignore_lapse: self == Self::LapseNoticed,
+            since_asked: self == Self::SinceReply,
+            deadline_from_arrival: self == Self::DeadlineFromSending,
+        }
+    }
+
+    /// Faults of the model with this rule disabled.
+    pub(crate) fn model_faults(self) -> ModelFaults {
+        ModelFaults {
+            ignore_since: self == Self::LeaseSince,
+            count_from_arrival: self == Self::GrantSent,
+            tear_terms: self == Self::TermAtOnce,
+        }
+    }
+}
+
+/// Rules turned off in the model of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct ModelFaults {
+    /// A lease of before the term is used.
+    pub(crate) ignore_since: bool,
+    /// A grant counts from its arrival.
+    pub(crate) count_from_arrival: bool,
+    /// The deadline of a term is written before its beginning.
+    pub(crate) tear_terms: bool,
 }
 
 impl fmt::Display for Rule {

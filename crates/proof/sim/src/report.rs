@@ -165,11 +165,13 @@ impl fmt::Display for Report {
             failed_starts,
             configurations,
             snapshots,
+            longest_wait,
+            withheld,
             longest_resumption,
         } = self.coverage;
         writeln!(
             f,
-            "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {recalls} recalls, {shared_grants} shared leases granted, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, data ports down {aloof} times, {ports_taken} public ports taken, {ports_freed} given back; trace {:016x}",
+            "seed {} of {} in {}: {inputs} packets in, {outputs} out; {owner_changes} changes of owner, {recalls} recalls, {shared_grants} shared leases granted, {sequence_wraps} sequence wraps, {table_full} packets without a slot, {deaths} deaths, {retransmissions} retransmissions, {refusals} refusals, {lost} protocol frames lost, {duplicated} duplicated, data ports down {aloof} times, requests waited for {longest_wait} µs at most, shards withheld {withheld} times, {ports_taken} public ports taken, {ports_freed} given back; trace {:016x}",
             self.seed, self.options.program, self.options.scenario.name, self.trace
         )?;
         if self.options.scenario.cluster.is_some() {

@@ -187,7 +187,16 @@ impl Simulator {
         Ok(match &self.program {
             Loaded::Model => {
                 let capacity = self.options.scenario.buckets as usize * 4;
-                Box::new(Model::new(identity, SHARDS, capacity, hold(brisk)))
+                let deaf = self.options.scenario.deaf && identity.switch == 1;
+                let without = self.options.without;
+                Box::new(Model::new(
+                    identity,
+                    SHARDS,
+                    capacity,
+                    hold(brisk),
+                    without,
+                    deaf,
+                ))
             }
             Loaded::Interp(program) => {
                 let options = stateplane_interp::Options { seed };

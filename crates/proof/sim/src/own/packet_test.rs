@@ -158,7 +158,7 @@ impl Pair {
             while let Some(datagram) = self.store.poll_transmit(self.now) {
                 quiet = false;
                 if let Recipient::Switch(to) = datagram.to {
-                    let frame = message_to_switch(to, &datagram.bytes);
+                    let frame = message_to_switch(HEAD_ADDRESS, to, &datagram.bytes);
                     self.device.handle_frame(self.now, STORE_PORT, &frame);
                 }
             }
