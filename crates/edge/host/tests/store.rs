@@ -41,7 +41,7 @@ impl Chain {
                 request_port = {request_port}
                 chain_port = {chain_port}
                 chain = ["127.0.{net}.1", "127.0.{net}.2", "127.0.{net}.3"]
-                lease_period_ms = 200
+                term_ms = 100
                 [[replication.class]]
                 id = 1
                 state_length = 6

@@ -344,7 +344,8 @@ pub fn replay(
         .collect::<Result<_, _>>()?;
     let heartbeats = switches.iter().map(|switch| {
         let heartbeats = Heartbeats::of(0, switch.engine().state(), PROBED_SHARD);
-        heartbeats.ok_or_else(|| SimError::Capacity("its program knows no chain".to_owned()))
+        let known = heartbeats.map(|heartbeats| heartbeats.at_one_head(HEAD_ADDRESS));
+        known.ok_or_else(|| SimError::Capacity("its program knows no chain".to_owned()))
     });
     let mut world = Replay {
         heartbeats: heartbeats.collect::<Result<_, _>>()?,

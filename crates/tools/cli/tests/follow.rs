@@ -87,7 +87,7 @@ heartbeat_ms = 50
 detection_ms = 300
 [replication]
 shards = 4
-lease_period_ms = 1000
+term_ms = 100
 [[replication.class]]
 id = 1
 state_length = 8

@@ -45,7 +45,7 @@ impl<'a> Chain<'a> {
             request_port = {requests}
             chain_port = {links}
             chain = ["127.0.93.1", "127.0.93.2", "127.0.93.3"]
-            lease_period_ms = 300
+            term_ms = 100
             snapshot_after_mb = 1
             [[replication.class]]
             id = 3

@@ -130,13 +130,9 @@ impl Emit<'_> {
              inout standard_metadata_t standard_metadata\n) {{\n    {}() replication;\n    {} own;\n
     state start {{
         replication.apply(packet, hdr.replication, meta.replication, standard_metadata);
-        transition select(
-            meta.replication.parse_program,
-            meta.replication.arriving,
-            meta.replication.renewal
-        ) {{
-            (true, false, 0): came_back;
-            (true, _, _): own_headers;
+        transition select(meta.replication.parse_program, meta.replication.arriving) {{
+            (true, false): came_back;
+            (true, _): own_headers;
             default: accept;
         }}
     }}
@@ -486,9 +482,8 @@ impl Emit<'_> {
             "control {}(\n{}) {{\n    {}() replication;\n    {} own;\n
     apply {{
         replication.apply(hdr.replication, meta.replication, standard_metadata);
-        // Messages, and copies that become messages, are not the program's.
-        if (!hdr.replication.message.isValid()
-            && !(standard_metadata.instance_type == 1 && meta.replication.renewal == 1)) {{
+        // Messages are not the program's.
+        if (!hdr.replication.udp.isValid()) {{
             own.apply(hdr.own, meta.own, standard_metadata);
         }}
     }}

@@ -4,6 +4,9 @@ use super::{Added, Emit, snapshot};
 use crate::Class;
 use std::fmt::Write as _;
 
+/// ms by which `backing_ms` of a store exceeds `term_ms`, as in its defaults.
+const BACKED_MORE_MS: u32 = 300;
+
 impl Emit<'_> {
     pub(super) fn front(&self, added: &Added, renamed: &[&String], class: &Class) -> String {
         let name = self.input.main_file;
@@ -20,7 +23,8 @@ impl Emit<'_> {
         if let Some(period) = class.lease_period {
             let _ = writeln!(
                 out,
-                "//     [replication]\n//     lease_period_ms = {period}\n//"
+                "//     [replication]\n//     term_ms = {period}\n//     backing_ms = {}\n//",
+                period.saturating_add(BACKED_MORE_MS)
             );
         }
         let _ = write!(

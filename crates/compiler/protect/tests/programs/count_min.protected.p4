@@ -483,9 +483,8 @@ control ProtectedEgress(
 
     apply {
         replication.apply(hdr.replication, meta.replication, standard_metadata);
-        // Messages, and copies that become messages, are not the program's.
-        if (!hdr.replication.message.isValid()
-            && !(standard_metadata.instance_type == 1 && meta.replication.renewal == 1)) {
+        // Messages are not the program's.
+        if (!hdr.replication.udp.isValid()) {
             own.apply(hdr.own, meta.own, standard_metadata);
         }
     }

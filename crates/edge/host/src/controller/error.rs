@@ -65,6 +65,20 @@ pub enum ControllerError {
         /// The largest value.
         most: u64,
     },
+    /// Servers back a head for too short a time.
+    #[error(
+        "[replication]: backing_ms = {backing_ms} is shorter than term_ms ({term_ms}), detection_ms ({detection_ms}) and 100 together: with each death of a server the flows of its chains would stop; set it to {least_ms} at least"
+    )]
+    ShortBacking {
+        /// ms of backing.
+        backing_ms: u32,
+        /// ms of a promise.
+        term_ms: u32,
+        /// ms of silence after which a server is taken for dead.
+        detection_ms: u32,
+        /// The least ms of backing.
+        least_ms: u64,
+    },
     /// The log of decisions cannot be used.
     #[error("log of the controller: {0}")]
     Log(#[from] LogError),
@@ -131,6 +145,7 @@ impl ControllerError {
             ControllerError::NotThere(_) => "H415",
             ControllerError::NoSwitch { .. } => "H416",
             ControllerError::NoServer(_) => "H417",
+            ControllerError::ShortBacking { .. } => "H418",
         }
     }
 }

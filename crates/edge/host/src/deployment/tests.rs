@@ -43,7 +43,7 @@ fn every_section_has_its_keys() {
     for section in SECTIONS {
         assert!(!(section.keys)().is_empty(), "{}", section.name);
     }
-    assert!(keys::of::<StoreFile>().contains(&"lease_period_ms"));
+    assert!(keys::of::<StoreFile>().contains(&"term_ms"));
     assert!(keys::of::<u8>().is_empty());
 }
 

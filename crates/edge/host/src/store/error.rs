@@ -67,20 +67,6 @@ pub enum StoreError {
         /// The largest value.
         most: u64,
     },
-    /// A lease that may end before the chain has answered.
-    #[error(
-        "a lease of {lease_us} µs (`lease_period_ms`) is shorter than the round trip over the chain, {round_trip_us} µs: {replicas} servers, each of which may take {resend_us} µs (`resend_first_ms`); make the lease longer"
-    )]
-    ShortLease {
-        /// The lease period in µs.
-        lease_us: u32,
-        /// Servers of the chain.
-        replicas: u8,
-        /// Maximum delay of one resend, in µs.
-        resend_us: u64,
-        /// Maximum delay of all resends together, in µs.
-        round_trip_us: u64,
-    },
     /// The parts contradict each other.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -145,7 +131,6 @@ impl StoreError {
             StoreError::TwiceInChain { .. } => "H106",
             StoreError::NoInboundClass { .. } => "H107",
             StoreError::TooLong { .. } => "H108",
-            StoreError::ShortLease { .. } => "H119",
             StoreError::Config(error) => error.code(),
             StoreError::AddressInUse { .. } => "H109",
             StoreError::AddressNotAvailable { .. } => "H110",

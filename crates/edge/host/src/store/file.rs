@@ -32,7 +32,7 @@ pub use switch::{DeploymentServerFile, DeploymentSwitchFile, InitError};
 ///     chain = ["10.0.0.11", "10.0.0.12", "10.0.0.13"]   # head first
 ///     chain_epoch = 1                     # configuration number of the chain
 ///     shards = 4                          # parts of the key space, a power of two
-///     lease_period_ms = 1000
+///     term_ms = 100                       # for how long a head waits for a silent switch
 ///     clock_ppm = 900                     # how far off any clock's rate may be
 ///     recall = true                       # ask owners for leases that others need
 ///
@@ -115,9 +115,15 @@ pub struct StoreFile {
     pub shards: u16,
     /// The shards that the chain keeps; all unless set.
     pub serve: Option<Vec<u16>>,
-    /// Length of a lease in ms; 1000 unless set.
-    #[serde(default = "second")]
-    pub lease_period_ms: u32,
+    /// ms for which the head of a chain promises a switch, with each heartbeat, that it outwaits
+    /// none of its leases: for at most as long the flows of a dead switch wait; 100 unless set.
+    #[serde(default = "hundred")]
+    pub term_ms: u32,
+    /// ms for which a server backs the head of a chain that it follows, and for which a new head
+    /// outwaits nobody; at least `term_ms`, the controller's `detection_ms` and 100 together; 400
+    /// unless set.
+    #[serde(default = "four_hundred")]
+    pub backing_ms: u32,
     /// By how many parts per million the rate of any switch's or server's clock may
     /// differ from true time; 900 unless set. A greater bound makes the store wait
     /// longer for the end of leases.
@@ -221,8 +227,12 @@ fn one_shard() -> u16 {
     1
 }
 
-fn second() -> u32 {
-    1000
+fn hundred() -> u32 {
+    100
+}
+
+fn four_hundred() -> u32 {
+    400
 }
 
 fn first_port() -> u16 {
@@ -233,6 +243,18 @@ fn last_port() -> u16 {
     65_535
 }
 
+/// ms by which a backing outlives the detection of a dead member and a promise.
+const SLACK_MS: u64 = 100;
+
+/// A time of the file in µs.
+fn micros(name: &'static str, ms: u32) -> Result<u32, StoreError> {
+    ms.checked_mul(1000).ok_or(StoreError::TooLong {
+        name,
+        value: ms.into(),
+        most: (u32::MAX / 1000).into(),
+    })
+}
+
 impl StoreFile {
     /// The settings of the controller of the chains, checked. `controller` is the deployment's
     /// section of that name.
@@ -240,7 +262,8 @@ impl StoreFile {
     /// # Errors
     ///
     /// [`ControllerError::Settings`]; [`ControllerError::TooLong`] for heartbeats
-    /// so rare that a live server would be taken for dead.
+    /// so rare that a live server would be taken for dead; [`ControllerError::ShortBacking`] if
+    /// the death of one member of a chain would end the head's promises.
     pub fn settings(&self, controller: &ControllerFile) -> Result<Settings, ControllerError> {
         let settings = Settings {
             founders: self.founders.unwrap_or(self.replicas.into()),
@@ -249,6 +272,15 @@ impl StoreFile {
             ..Settings::new(self.shards, self.replicas)
         };
         settings.check()?;
+        let least_ms = u64::from(self.term_ms) + u64::from(controller.detection_ms) + SLACK_MS;
+        if u64::from(self.backing_ms) < least_ms {
+            return Err(ControllerError::ShortBacking {
+                backing_ms: self.backing_ms,
+                term_ms: self.term_ms,
+                detection_ms: controller.detection_ms,
+                least_ms,
+            });
+        }
         Ok(settings)
     }
 
@@ -256,14 +288,8 @@ impl StoreFile {
     fn config(&self, length: u8, place: u8) -> Result<Config, StoreError> {
         let mut config = Config::new(length, place).with_shards(self.shards);
         config.chain_epoch = self.chain_epoch;
-        config.lease_period =
-            self.lease_period_ms
-                .checked_mul(1000)
-                .ok_or(StoreError::TooLong {
-                    name: "lease_period_ms",
-                    value: self.lease_period_ms.into(),
-                    most: (u32::MAX / 1000).into(),
-                })?;
+        config.term = micros("term_ms", self.term_ms)?;
+        config.backing = micros("backing_ms", self.backing_ms)?;
         config.recall = self.recall;
         config.clock_ppm = self.clock_ppm;
         if let Some(serve) = &self.serve {
@@ -282,17 +308,6 @@ impl StoreFile {
         let evict_after = self.limits.evict_after_s;
         config.evict_after = evict_after.map(|seconds| u64::from(seconds) * 1_000_000);
         config.check()?;
-        // From head to tail, and the answer: each takes less than what its sender waits for
-        // before it sends again.
-        let round_trip_us = config.limits.resend_first.saturating_mul(length.into());
-        if u64::from(config.lease_period) <= round_trip_us {
-            return Err(StoreError::ShortLease {
-                lease_us: config.lease_period,
-                replicas: length,
-                resend_us: config.limits.resend_first,
-                round_trip_us,
-            });
-        }
         Ok(config)
     }
 

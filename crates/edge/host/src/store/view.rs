@@ -106,7 +106,8 @@ pub struct HolderView {
     pub claim: u32,
     /// Epoch of the grant.
     pub epoch: u32,
-    /// ms until it is certainly over, by the replica's clock.
+    /// ms until it could be outwaited if no heartbeat of the switch came any more, by the server's
+    /// clock.
     pub left_ms: u64,
 }
 
@@ -254,7 +255,7 @@ pub(crate) fn flows(server: &Server, key: &Key, now: u64) -> Vec<FlowView> {
             incarnation: holder.owner.incarnation,
             claim: holder.owner.claim,
             epoch: holder.epoch,
-            left_ms: holder.until.saturating_sub(now) / 1000,
+            left_ms: server.promised(shard, &holder.owner).saturating_sub(now) / 1000,
         });
         Some(FlowView {
             shard,

@@ -157,7 +157,7 @@ impl World {
                 }
             } else if let Some(datagram) = self.store.poll_transmit(now) {
                 if let Recipient::Switch(to) = datagram.to {
-                    let frame = message_to_switch(to, &datagram.bytes);
+                    let frame = message_to_switch(HEAD_ADDRESS, to, &datagram.bytes);
                     self.switch.handle_frame(now, STORE_PORT, &frame);
                 }
             } else {

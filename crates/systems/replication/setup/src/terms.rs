@@ -136,6 +136,15 @@ impl Heartbeats {
         self
     }
 
+    /// The same where one server stands for all heads, at `head`.
+    #[must_use]
+    pub fn at_one_head(mut self, head: Ipv4Addr) -> Heartbeats {
+        for (shard, (_, epoch)) in self.chains.clone() {
+            self.set_head(0, shard, head, epoch);
+        }
+        self
+    }
+
     /// Takes over the heads of the chains that `other` knows.
     pub fn adopt(&mut self, now: u64, other: &Heartbeats) {
         for (shard, (head, epoch)) in &other.chains {

@@ -343,8 +343,8 @@ fn flow(switch: &SwitchArguments, deployment: &Deployment, key: &str) -> Result<
         }
         for holder in &flow.holders {
             let left = match holder.left_ms {
-                0 => "over, unless renewed".to_owned(),
-                left => format!("{left} ms left"),
+                0 => "without a promise".to_owned(),
+                left => format!("promised for {left} ms"),
             };
             lines.push(format!(
                 "  {} lease of switch {} (incarnation {}, claim {}), epoch {}, {left}",

@@ -320,7 +320,7 @@ impl Cluster {
             operator_port = {operator_port}
             [replication]
             shards = {SHARDS}
-            lease_period_ms = 500
+            term_ms = 100
             request_port = {request_port}
             chain_port = {chain_port}
             [[replication.class]]

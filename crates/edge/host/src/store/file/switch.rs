@@ -153,7 +153,7 @@ impl DeploymentSwitchFile {
 
 impl Deployment {
     /// The keys that a program with flows of class `id`, `state_length` bytes of state and, if it says one,
-    /// a lease period of `lease_period` ms lacks in the section `[replication]`: a text to append
+    /// a promise of `term` ms lacks in the section `[replication]`: a text to append
     /// to the file.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Deployment {
         &self,
         id: u8,
         state_length: u16,
-        lease_period: Option<u32>,
+        term: Option<u32>,
     ) -> Result<String, InitError> {
         let file = self.replication.as_ref();
         let differs = |key, program, deployment| {
@@ -173,12 +173,11 @@ impl Deployment {
                 deployment,
             })
         };
-        let (Some(file), lease) = (file, lease_period) else {
+        let Some(file) = file else {
             return Err(InitError::NoSwitches);
         };
-        if let Some(program) = lease.filter(|period| *period != file.lease_period_ms) {
-            let deployment = file.lease_period_ms.into();
-            return differs("lease_period_ms", program.into(), deployment);
+        if let Some(program) = term.filter(|term| *term != file.term_ms) {
+            return differs("term_ms", program.into(), file.term_ms.into());
         }
         let known = file.class.iter().find(|class: &&ClassFile| class.id == id);
         match known {

@@ -79,7 +79,7 @@ fn only_what_differs_is_answered() {
     let (mut greeter, server) = greeter();
     let head = u32::from(Ipv4Addr::new(10, 0, 0, 11));
     let right = [
-        setting(SettingName::Version, 0, 1),
+        setting(SettingName::Version, 0, 2),
         setting(SettingName::KeyLength, 0, 16),
         setting(SettingName::Shards, 0, 2),
         setting(SettingName::Head, 1, head),

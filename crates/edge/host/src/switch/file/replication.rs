@@ -45,7 +45,7 @@ pub struct ReplicationFile {
     pub hold_ms: Option<u64>,
     /// Most ms before a request is sent again; 500 unless set.
     pub longest_hold_ms: Option<u64>,
-    /// ms between probes of the store; 100 unless set.
+    /// ms between probes of the store; 250 unless set.
     pub probe_ms: Option<u64>,
     /// ms without an answer after which `links` go down; 1000 unless set.
     pub silence_ms: Option<u64>,

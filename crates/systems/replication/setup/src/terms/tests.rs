@@ -1,4 +1,10 @@
 use super::*;
+use crate::{Chain, Hold, Probe, Replication, Server};
+use stateplane_interp::Interp;
+use stateplane_runtime::Engine as _;
+use stateplane_switch::{Switch, SwitchConfig};
+use stateplane_wire::term::{Changes, Heartbeat, Message, Reply, Row, row_flag};
+use stateplane_wire::{ipv4, udp};
 
 fn term(since: u64, deadline: u64) -> Term {
     Term { since, deadline }
@@ -43,4 +49,108 @@ fn an_element_is_as_the_library_says() {
     for register in [TERM, BEAT] {
         assert!(terms.contains(&format!(" {register};")), "{register}");
     }
+}
+
+/// A switch around the counter, whose shards have one head.
+fn switch() -> Switch<Interp> {
+    let program = stateplane_compile::shipped("apps/counter/counter.p4").program();
+    let engine = Interp::new(program.expect("it compiles"), Default::default());
+    let config = SwitchConfig {
+        ports: vec![0, 1, 2],
+        ..SwitchConfig::default()
+    };
+    let mut switch = Switch::new(engine.expect("it loads"), config).expect("a switch");
+    assert!(Heartbeats::of(0, switch.engine().state(), 0).is_none());
+    let chain = Chain {
+        head: Server {
+            address: HEAD,
+            mac: [2, 0, 0, 0, 0xc0, 0],
+        },
+        epoch: 3,
+        mtu: 1700,
+    };
+    let replication = Replication {
+        switch: 7,
+        address: Ipv4Addr::new(10, 10, 0, 1),
+        mac: [2, 0, 0, 0, 0xa1, 2],
+        port: 2,
+        chains: vec![chain; 4],
+        hold: Hold::default(),
+        probe: Probe::default(),
+    };
+    replication
+        .apply(&mut switch, 99, false)
+        .expect("it is set up");
+    switch
+}
+
+const HEAD: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 11);
+
+/// What the head answers if it covers shard 3.
+fn reply(heartbeat: &Heartbeat) -> Vec<u8> {
+    let reply = Reply {
+        switch_id: heartbeat.switch_id,
+        incarnation: heartbeat.incarnation,
+        number: heartbeat.number,
+        send_time: heartbeat.send_time,
+        promise: 100_000,
+        withheld: Vec::new(),
+        changes: Changes {
+            stream: 5,
+            after: 0,
+            version: 1,
+            rows: vec![Row {
+                shard: 3,
+                epoch: 3,
+                flags: row_flag::HOLDS,
+            }],
+        },
+    };
+    reply.to_vec().expect("it fits")
+}
+
+#[test]
+fn heartbeats_pass_the_program_and_terms_come_to_its_register() {
+    let mut switch = switch();
+    let mut heartbeats = Heartbeats::of(1_000, switch.engine().state(), 0).expect("a head");
+    assert_eq!(heartbeats.identity(), (7, 99));
+    let frame = heartbeats.poll_frame(1_000).expect("the first");
+    assert_eq!(heartbeats.poll_frame(1_000), None, "there is one head");
+    switch.handle_made(1_000, HEARTBEAT_PORT, &frame);
+    let sent = switch.poll_transmit().expect("it leaves");
+    assert_eq!(sent.port, 2);
+    let packet = ethernet::Packet::new_checked(&sent.frame[..]).expect("a frame");
+    let datagram = ipv4::Packet::new_checked(packet.payload()).expect("a packet");
+    assert!(datagram.verify_checksum());
+    assert_eq!(datagram.destination(), HEAD);
+    let segment = udp::Packet::new_checked(datagram.payload()).expect("a datagram");
+    let Ok(Message::Heartbeat(heartbeat)) = Message::parse(segment.payload()) else {
+        panic!("no heartbeat");
+    };
+    assert_eq!((heartbeat.switch_id, heartbeat.incarnation), (7, 99));
+
+    assert!(heartbeats.handle_reply(1_500, HEAD, &reply(&heartbeat)));
+    let mut write = |heartbeats: &mut Heartbeats, switch: &mut Switch<Interp>| {
+        while let Some(write) = heartbeats.poll_write() {
+            write.apply(switch.engine_mut().state_mut());
+        }
+        let state = switch.engine().state();
+        let word = |name: &str, index| state.register(name).expect("it").word(index);
+        let terms = [0, 3].map(|shard| term_of(word(TERM, shard).expect("a shard") as u64));
+        (terms, word(BEAT, 0))
+    };
+    let ([other, held], beat) = write(&mut heartbeats, &mut switch);
+    assert_eq!(other, Term::default());
+    assert!((1_500..1_756).contains(&held.since), "{held:?}");
+    assert!(held.deadline <= heartbeats.term(3).deadline, "{held:?}");
+    assert!(held.permits(90_000, 1_800));
+    assert_eq!(beat, Some(1_500), "the probed shard has the same head");
+
+    // What was granted before another program came counts no more.
+    end_terms(switch.engine_mut().state_mut()).expect("it is replicated");
+    let ([_, ended], _) = write(&mut heartbeats, &mut switch);
+    assert_eq!(ended, Term::default());
+    heartbeats.program_changed(2_000);
+    let ([_, anew], _) = write(&mut heartbeats, &mut switch);
+    assert!(!anew.permits(90_000, 1_900) && anew.permits(90_000, 2_300));
 }

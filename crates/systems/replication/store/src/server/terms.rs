@@ -10,6 +10,7 @@ use stateplane_term::{Received, Stream};
 use stateplane_wire::term::{Answer, Heartbeat, MOST_WITHHELD, Message, Question, Reply, Row, row_flag};
 
 use super::{Datagram, Hosted, Management, Recipient, Server};
+use crate::record::Owner;
 
 /// Most questions to one server whose answers still count.
 const MOST_QUESTIONS: usize = 256;
@@ -88,6 +89,12 @@ impl Terms {
 }
 
 impl Server {
+    /// The time from which no promise stands in the way of outwaiting the lease of `owner` on a
+    /// flow of `shard`.
+    pub fn promised(&self, shard: u16, owner: &Owner) -> u64 {
+        self.promises.until(shard, owner)
+    }
+
     /// A heartbeat of a switch.
     pub(super) fn handle_heartbeat(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
         let heartbeat = match Message::parse(bytes) {
