@@ -95,7 +95,8 @@ impl StoreServer {
         sockets.make_room(&mut config.limits);
         config.durable = file.data.is_some();
         config.authentic = sockets.is_sealed();
-        let incarnation = draw_incarnation()?;
+        config.stream = draw_number()?;
+        let incarnation = draw_number()?;
         let links = |address: &Ipv4Addr| SocketAddrV4::new(*address, file.chain_port);
         let setup = match &deployment.controller {
             Some(controller) => Setup::Managed {
@@ -259,6 +260,9 @@ impl StoreServer {
                 }
                 disk.save(&mut self.server, boot_time_us())?;
             }
+            while let Some((switch, version)) = self.server.poll_older() {
+                Told::older(switch, version);
+            }
             if self.told.look(boot_time_us(), &self.server) {
                 self.greeter.look(boot_time_us());
             }
@@ -336,7 +340,7 @@ impl StoreServer {
 }
 
 /// A number that this machine's earlier starts most likely did not have.
-fn draw_incarnation() -> Result<u32, StoreError> {
+fn draw_number() -> Result<u32, StoreError> {
     let bits = random_bits().map_err(StoreError::Random)?;
     Ok((bits as u32).max(1))
 }

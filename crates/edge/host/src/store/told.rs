@@ -164,6 +164,14 @@ pub(super) struct Told {
 }
 
 impl Told {
+    /// Tells that `switch` speaks an older version, in which its requests are refused.
+    pub(super) fn older(switch: u32, version: u8) {
+        tracing::error!(
+            "switch {switch} speaks version {version}, this store {}: bring them to one version",
+            stateplane_wire::replication::VERSION
+        );
+    }
+
     /// Tells what changed in `server` until `now`; `false` if it is not time to look.
     pub(super) fn look(&mut self, now: u64, server: &Server) -> bool {
         if now < self.next {

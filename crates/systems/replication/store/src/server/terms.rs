@@ -376,3 +376,6 @@ impl Hosted {
         self.links.iter().skip(1).copied()
     }
 }
+
+#[cfg(test)]
+mod tests;
