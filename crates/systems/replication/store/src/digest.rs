@@ -70,6 +70,7 @@ mod tests {
             },
             epoch: 4,
             address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
+            over: false,
         };
         let record = Record {
             state: State::from_slice(&[1, 2, 3, 4]),
@@ -94,6 +95,10 @@ mod tests {
         // Times are each replica's own.
         let later = Record {
             last_active: 8,
+            lease: Lease::Exclusive(Holder {
+                over: true,
+                ..holder
+            }),
             ..record.clone()
         };
         assert_eq!(of(&later), of(&record));

@@ -65,6 +65,9 @@ pub struct Holder {
     /// Address from which the owner sent its request, and to which a recall of the lease is sent
     /// (rule 19).
     pub address: SocketAddrV4,
+    /// As the head knows: the switch's term has ended since, and the lease is not used before it
+    /// is asked for again. It is each replica's own.
+    pub over: bool,
 }
 
 /// The grants that count. One whose switch has no term any more counts, for its writes and
@@ -136,6 +139,15 @@ impl Record {
     /// The place of `owner` among the holders.
     pub(crate) fn place_of(&self, owner: &Owner) -> Option<usize> {
         self.lease.holders().iter().position(|h| h.owner == *owner)
+    }
+
+    /// The grants, to note which are over.
+    pub(crate) fn holders_mut(&mut self) -> &mut [Holder] {
+        match &mut self.lease {
+            Lease::None => &mut [],
+            Lease::Exclusive(holder) => core::slice::from_mut(holder),
+            Lease::Shared(holders) => holders,
+        }
     }
 
     /// True if `owner` holds a grant under `epoch`.
@@ -224,6 +236,7 @@ mod tests {
             owner: owner(switch),
             epoch: switch,
             address: SocketAddrV4::new(switch.into(), 1),
+            over: false,
         }
     }
 

@@ -32,7 +32,7 @@ use crate::pair::Ended;
 use crate::parking::{Flow, Parking};
 use crate::promise::Promises;
 use crate::quota::Tenants;
-use crate::record::{Owner, Record};
+use crate::record::{Holder, Owner, Record};
 use crate::service::ServerLoads;
 use crate::shard::{Records, Shard};
 
@@ -307,10 +307,19 @@ impl Replica {
         }
     }
 
+    /// The same of a holder: 0 if its lease is over.
+    pub(crate) fn until(&self, shard: u16, holder: &Holder) -> u64 {
+        if holder.over {
+            0
+        } else {
+            self.outwaits(shard, &holder.owner)
+        }
+    }
+
     /// The time from which every lease of `record` may be outwaited; 0 if there is none.
     fn over(&self, shard: u16, record: &Record) -> u64 {
         let holders = record.lease.holders().iter();
-        let over = holders.map(|holder| self.outwaits(shard, &holder.owner));
+        let over = holders.map(|holder| self.until(shard, holder));
         over.max().unwrap_or(0)
     }
 

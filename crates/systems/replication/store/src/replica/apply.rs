@@ -78,6 +78,7 @@ impl Replica {
             owner,
             epoch: lease_epoch,
             address: entry.switch,
+            over: false,
         };
         if newer(lease_epoch, record.epoch) {
             record.epoch = lease_epoch;

@@ -300,7 +300,7 @@ impl Replica {
         // A write that does not come while the lease lasts was lost with its switch.
         if let Some(holder) = given_up
             && newer(asked.gave_up.sequence, record.sequence)
-            && let until = self.outwaits(asked.shard, &holder.owner)
+            && let until = self.until(asked.shard, holder)
             && until > now
             && !self.config.faults.release_early
         {
@@ -318,7 +318,7 @@ impl Replica {
             0
         } else {
             let others = record.in_the_way(asked.owner, asked.shared);
-            let over = others.map(|holder| self.outwaits(asked.shard, &holder.owner));
+            let over = others.map(|holder| self.until(asked.shard, holder));
             over.max().unwrap_or(0)
         };
         if asked.behind || until > now {
@@ -327,7 +327,7 @@ impl Replica {
         if !asked.shared {
             return grant(None, None);
         }
-        let over = |holder: &Holder| self.outwaits(asked.shard, &holder.owner) <= now;
+        let over = |holder: &Holder| self.until(asked.shard, holder) <= now;
         match record.place_for(&asked.owner, self.config.limits.holders, over) {
             Some(place) => grant(Some(place), None),
             None => refuse(RefusalCode::StoreFull),

@@ -5,6 +5,7 @@
 
 use core::net::SocketAddrV4;
 
+use smallvec::SmallVec;
 use stateplane_wire::chain::Decision;
 use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 
@@ -136,20 +137,26 @@ impl Replica {
             let holders = record.lease.holders().iter();
             holders.map(move |holder| (key, *holder, record.sequence))
         });
-        let live = |holder: &Holder| self.outwaits(flow.0, &holder.owner) > now;
+        let live = |holder: &Holder| self.until(flow.0, holder) > now;
         holders.filter(|(_, holder, _)| live(holder)).collect()
     }
 
-    /// Takes the silence of holders that can be outwaited for use until then.
+    /// Takes the silence of holders that can be outwaited for use until then. Their switch's term
+    /// has ended, so they use nothing before they ask again.
     fn note_silence(&mut self, now: u64, flow: &Flow) {
         for key in self.keys_of(flow) {
             let record = self.shards.get(&flow.0).and_then(|it| it.records.get(&key));
             let holders = record.map_or(&[][..], |record| record.lease.holders());
-            let over = holders.iter().map(|h| self.outwaits(flow.0, &h.owner));
-            let used = over.filter(|over| *over <= now).max();
-            if let (Some(used), Some(record)) = (used, self.record_mut(flow.0, &key)) {
-                record.last_active = record.last_active.max(used);
+            let until = holders.iter().map(|holder| self.until(flow.0, holder));
+            let until: SmallVec<[u64; 4]> = until.collect();
+            let Some(record) = self.record_mut(flow.0, &key) else {
+                continue;
+            };
+            for (holder, until) in record.holders_mut().iter_mut().zip(&until) {
+                holder.over |= *until <= now;
             }
+            let used = until.iter().filter(|until| **until <= now).max();
+            record.last_active = record.last_active.max(used.copied().unwrap_or(0));
         }
     }
 

@@ -199,6 +199,7 @@ impl Replica {
                     },
                     epoch: holder.epoch,
                     address: holder.address,
+                    over: false,
                 });
                 let lease = match lease {
                     LeaseKind::None => Lease::None,

@@ -19,7 +19,7 @@ impl Replica {
         let Some(shard) = self.shards.get(&asked.shard) else {
             return until;
         };
-        let is_live = |holder: &Holder| self.outwaits(asked.shard, &holder.owner) > now;
+        let is_live = |holder: &Holder| self.until(asked.shard, holder) > now;
         let mut recalls = Vec::new();
         let mut ask = |key: Key, record: &Record, holder: &Holder| {
             let message = Repr {
@@ -72,24 +72,24 @@ impl Replica {
         let Some(shard) = self.shards.get(&asked.shard) else {
             return;
         };
-        let mut owners = Vec::new();
+        let mut holders: Vec<Holder> = Vec::new();
         if let Some(record) = shard.records.get(&asked.key) {
-            let others = record.in_the_way(asked.owner, asked.shared);
-            owners.extend(others.map(|holder| holder.owner));
-            if record.has_grant(&asked.owner, asked.gave_up.epoch) {
-                owners.push(asked.owner);
-            }
+            holders.extend(record.in_the_way(asked.owner, asked.shared));
+            let gave_up = record.lease.holders().iter();
+            let gave_up = gave_up.filter(|holder| {
+                holder.owner == asked.owner && holder.epoch == asked.gave_up.epoch
+            });
+            holders.extend(gave_up);
         } else if let Some(key) = self.reclaims.chosen_for(&flow)
             && let Some(record) = shard.records.get(&key)
         {
             let mapped = record.mapped_to.and_then(|key| shard.records.get(&key));
             let records = [record].into_iter().chain(mapped);
-            let holders = records.flat_map(|record| record.lease.holders());
-            owners.extend(holders.map(|holder| holder.owner));
+            holders.extend(records.flat_map(|record| record.lease.holders()));
         }
-        for owner in owners {
-            if self.outwaits(asked.shard, &owner) > now {
-                let is_new = self.promises.withhold(flow, &owner);
+        for holder in holders {
+            if self.until(asked.shard, &holder) > now {
+                let is_new = self.promises.withhold(flow, &holder.owner);
                 self.counters.withheld += u64::from(is_new);
             }
         }
