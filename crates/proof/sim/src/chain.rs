@@ -72,6 +72,7 @@ pub(crate) struct StoreNode {
     pub(crate) deaths: u64,
     /// Number that tells its starts, with one disk or another, from one another.
     starts: u32,
+    first_start: u32,
     /// While it is dead: what its disk would make of it.
     pub(crate) remains: Option<Server>,
 }
@@ -96,6 +97,7 @@ impl StoreNode {
             syncing: false,
             deaths: 0,
             starts: incarnation,
+            first_start: incarnation,
             remains: None,
         }
     }
@@ -108,6 +110,14 @@ impl StoreNode {
         first_sequence: u32,
         now: u64,
     ) -> Result<(), DiskError> {
+        // At first the servers have been there for a while.
+        let first = self.starts == self.first_start;
+        let backing = u64::from(options.scenario.backing);
+        let now = if first {
+            now.saturating_sub(2 * backing)
+        } else {
+            now
+        };
         self.starts = self.starts.wrapping_add(1);
         let setup = self.setup(options, store, first_sequence);
         let server = match options.scenario.disks {

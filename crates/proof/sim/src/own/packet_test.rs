@@ -18,6 +18,9 @@ const WAIT_US: u64 = 100_000;
 /// µs between a switch's death and the first packet at the next: longer than a lease.
 const OUTAGE_US: u64 = 10_000_000;
 
+/// µs in which a switch has heard the store, and may use what it is granted from then on.
+const TERM_US: u64 = 2_000;
+
 /// µs until the packet generator has begun to walk.
 const FIRST_WALK_US: u64 = 2_000;
 
@@ -96,6 +99,7 @@ impl Own {
     /// Plays the test at one switch, with `pause` µs in front of each packet.
     fn on_one_switch(&self, program: &Program, pause: u64) -> Result<Pair, SimError> {
         let mut pair = self.pair(program)?;
+        pair.advance(TERM_US);
         if self.is_bounded() {
             // Until the packet generator's first frame nothing is known of snapshots.
             pair.advance(FIRST_WALK_US);
@@ -118,6 +122,7 @@ impl Own {
                 pair.now += OUTAGE_US;
                 pair.store.handle_timeout(pair.now);
                 pair.device = self.device(program, starts, pair.now)?;
+                pair.advance(TERM_US);
             }
             pair.play(line.number, &line.command);
         }
