@@ -79,6 +79,13 @@ pub(crate) enum Misfortune {
         to: Node,
         until: u64,
     },
+    /// Nothing passes between a switch with its agent and other servers than `store`, or the
+    /// controller, nor between `store` and other switches, until this time.
+    Secede {
+        switch: usize,
+        store: usize,
+        until: u64,
+    },
     ControllerRestarts,
     /// A store server is to lose its shards, or gets some again.
     Drain {
@@ -172,6 +179,17 @@ impl fmt::Display for Misfortune {
             }
             Self::CutNodes { from, to, until } => {
                 write!(f, "nothing passes from {from} to {to} until {until}")
+            }
+            Self::Secede {
+                switch,
+                store,
+                until,
+            } => {
+                let (switch, store) = (switch + 1, store + 1);
+                write!(
+                    f,
+                    "switch {switch} and store server {store} reach each other alone until {until}"
+                )
             }
             Self::ControllerRestarts => f.write_str("the controller restarts"),
             Self::Drain { store, drained } => {
@@ -298,6 +316,7 @@ fn faults(scenario: &Scenario, places: Places, random: &mut Random) -> Vec<Fault
     }
     if let Some(cluster) = &scenario.cluster {
         misfortunes_of_stores(cluster, end, random, &mut plan);
+        splits(cluster, places, end, random, &mut plan);
     }
     if let Some(disks) = &scenario.disks {
         let replicas = scenario.replicas.into();
@@ -355,6 +374,58 @@ fn misfortunes_of_disks(
     }
 }
 
+/// Times at which each server is drained and taken back, in turn.
+fn drains(cluster: &Cluster, end: u64) -> impl Iterator<Item = (usize, u64, u64)> {
+    let part = end / (2 * u64::from(cluster.stores) + 2);
+    (0..usize::from(cluster.stores)).map(move |store| {
+        let begin = FOUNDING + part * (2 * store as u64 + 1);
+        (store, begin, begin + part)
+    })
+}
+
+/// Greatest time from when the controller is not heard any more until it hears nothing more.
+const LATER: u64 = 60_000;
+
+/// Greatest time from when a server is drained until others have what it has.
+const JOIN: u64 = 30_000;
+
+/// A switch and a server part from all others. What the server hears of the controller ends before
+/// what that hears of it, and in half of the cases, or while others take its shards, it goes on to
+/// speak with the other servers.
+fn splits(cluster: &Cluster, places: Places, end: u64, random: &mut Random, plan: &mut Vec<Fault>) {
+    for number in 0..cluster.splits {
+        let mut begin = random.between(FOUNDING, end.max(FOUNDING));
+        let mut store = random.place(places.stores);
+        let drained = drains(cluster, end).nth(number as usize % places.stores);
+        if let Some((drained, at, _)) = drained.filter(|_| cluster.drains) {
+            begin = at + random.between(0, JOIN);
+            store = drained;
+        }
+        let (least, most) = cluster.split;
+        let until = begin + random.between(least, most);
+        let switch = random.place(places.switches);
+        let secede = Misfortune::Secede {
+            switch,
+            store,
+            until,
+        };
+        let mut split = vec![(begin, secede)];
+        let own = Node::Store(store);
+        let cut = |from, to| Misfortune::CutNodes { from, to, until };
+        split.push((begin, cut(Node::Controller, own)));
+        let later = begin + random.between(0, LATER);
+        split.push((later, cut(own, Node::Controller)));
+        if !cluster.drains && random.permille(500) {
+            let others = (0..places.stores).filter(|other| *other != store);
+            for other in others.map(Node::Store) {
+                split.push((begin, cut(own, other)));
+                split.push((begin, cut(other, own)));
+            }
+        }
+        plan.push(split);
+    }
+}
+
 /// Time in which the first chains are made, before the first fault of a server.
 const FOUNDING: u64 = 60_000;
 
@@ -394,11 +465,9 @@ fn misfortunes_of_stores(cluster: &Cluster, end: u64, random: &mut Random, plan:
         plan.push(vec![(at(random), Misfortune::ControllerRestarts)]);
     }
     if cluster.drains {
-        let part = end / (2 * u64::from(cluster.stores) + 2);
-        for store in 0..stores {
-            let begin = FOUNDING + part * (2 * store as u64 + 1);
+        for (store, begin, end) in drains(cluster, end) {
             let drain = |(at, drained)| (at, Misfortune::Drain { store, drained });
-            plan.push([(begin, true), (begin + part, false)].map(drain).into());
+            plan.push([(begin, true), (end, false)].map(drain).into());
         }
     }
 }

@@ -126,6 +126,11 @@ pub struct Cluster {
     pub controller_restarts: u64,
     /// True if servers are drained and taken back, one after another.
     pub drains: bool,
+    /// Number of times that a switch and a server are on one side, and all else on the other; if
+    /// servers are drained, each time as one is.
+    pub splits: u64,
+    /// Least and greatest time for which they are.
+    pub split: (u64, u64),
 }
 
 impl Cluster {
@@ -141,6 +146,8 @@ impl Cluster {
             cut: 120_000,
             controller_restarts: 2,
             drains: false,
+            splits: 0,
+            split: (100_000, 300_000),
         }
     }
 

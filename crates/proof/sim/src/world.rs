@@ -12,7 +12,7 @@ use crate::frame::{OUTSIDE_PORT, STORE_PORT};
 use crate::options::{Options, ProgramKind};
 use crate::own::{Own, Released};
 use crate::places::{Message, Party, Places, host_ports};
-use crate::plan::{Misfortune, Plan};
+use crate::plan::{Misfortune, Node, Plan};
 use crate::recorder::Recorder;
 use crate::report::Coverage;
 use crate::simulator::SimError;
@@ -425,6 +425,32 @@ impl<'a> World<'a> {
                 } else {
                     self.net.cut(port, requests, until);
                 }
+            }
+            Misfortune::Secede {
+                switch,
+                store,
+                until,
+            } => {
+                let port = self.places.port(switch, STORE_PORT);
+                let others = (0..self.places.stores).filter(|other| *other != store);
+                for other in others {
+                    let requests = self.places.requests(other);
+                    self.net.cut(port, requests, until);
+                    self.net.cut(requests, port, until);
+                }
+                let others = (0..self.switches.len()).filter(|other| *other != switch);
+                for other in others {
+                    let port = self.places.port(other, STORE_PORT);
+                    let requests = self.places.requests(store);
+                    self.net.cut(port, requests, until);
+                    self.net.cut(requests, port, until);
+                }
+                let (agent, controller) = (
+                    self.places.rows(switch),
+                    self.places.cluster(Node::Controller),
+                );
+                self.net.cut(agent, controller, until);
+                self.net.cut(controller, agent, until);
             }
             Misfortune::StallSwitch { switch, until } => {
                 self.net.stall(self.places.switch(switch), until);

@@ -98,13 +98,6 @@ const RESTLESS: Scenario = Scenario {
 };
 
 #[test]
-fn without_leases_of_joined_replicas_the_checker_objects() {
-    let checkers = [checkers::SINGLE_OWNER, checkers::COUNTER];
-    let rule = Rule::JoinedLeases;
-    without(rule, ProgramKind::Model, RESTLESS, &checkers, 12);
-}
-
-#[test]
 fn without_whole_joins_the_checkers_object() {
     let checkers = [checkers::DURABLE, checkers::COUNTER];
     let mut dense = Scenario {

@@ -57,13 +57,13 @@ fn a_flow_that_moves_stalls_for_two_round_trips_and_a_half() {
 }
 
 #[test]
-fn without_recall_it_stalls_for_a_lease_period() {
+fn without_recall_it_stalls_until_the_shard_is_withheld_and_outwaited() {
     let scenario = Scenario {
         recall: false,
         ..Scenario::handover()
     };
     let stall = stalls(common::program("counter"), &scenario, 5);
-    assert!(stall > u64::from(scenario.lease_period) * 9 / 10, "{stall}");
+    assert!(stall > u64::from(scenario.term) * 9 / 10, "{stall}");
 }
 
 #[test]

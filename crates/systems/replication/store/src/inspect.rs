@@ -104,7 +104,7 @@ impl Replica {
     /// flow's lease now, in µs.
     pub fn longest_wait(&self, now: u64) -> u64 {
         let since = self.parking.longest();
-        since.map_or(0, |since| now.saturating_sub(since))
+        since.map_or(0, |since| now.saturating_sub(since.max(self.grants_from())))
     }
 
     /// Entries that not every replica of the chain has, as far as this one knows.

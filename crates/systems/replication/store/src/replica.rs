@@ -289,6 +289,10 @@ impl Replica {
         self.promises.promise(now, (switch, incarnation), until)
     }
 
+    pub(crate) fn grants_from(&self) -> u64 {
+        self.grants_from
+    }
+
     /// The time from which `owner`'s lease of a flow of `shard` may be outwaited, unless more is
     /// promised meanwhile.
     pub fn outwaits(&self, shard: u16, owner: &Owner) -> u64 {
