@@ -34,15 +34,15 @@ fn replicated_applications_lock_buckets() {
         "replication_heard x 1: 256 elements",
     ];
     for (app, registers) in [
-        ("counter/counter", 19),
-        ("firewall/firewall", 20),
-        ("key-value/key_value", 19),
-        ("load-balancer/load_balancer", 19),
-        ("nat/nat", 19),
-        ("object-routing/object_routing", 19),
-        ("sequencer/sequencer", 19),
-        ("serving-gateway/serving_gateway", 19),
-        ("super-spreader/super_spreader", 19),
+        ("counter/counter", 16),
+        ("firewall/firewall", 17),
+        ("key-value/key_value", 16),
+        ("load-balancer/load_balancer", 16),
+        ("nat/nat", 16),
+        ("object-routing/object_routing", 16),
+        ("sequencer/sequencer", 16),
+        ("serving-gateway/serving_gateway", 16),
+        ("super-spreader/super_spreader", 16),
     ] {
         let mut expected = vec![format!("slot_key x {registers}: 16384 units of 4")];
         expected.extend(apart.map(str::to_owned));
@@ -59,7 +59,7 @@ fn a_register_on_both_sides_of_the_buckets_has_their_lock() {
     let found = shown(&plan("apps/syn-defence/syn_defence.p4"));
     let together = found
         .iter()
-        .find(|it| it.starts_with("slot_key x 20: one lock"));
+        .find(|it| it.starts_with("slot_key x 17: one lock"));
     assert!(
         together.is_some_and(|it| it.contains("defence_known")),
         "{found:#?}"
@@ -69,7 +69,7 @@ fn a_register_on_both_sides_of_the_buckets_has_their_lock() {
 #[test]
 fn of_sketches_with_snapshots_buckets_are_locked_too() {
     let found = shown(&plan("apps/heavy-hitter/heavy_hitter.p4"));
-    let buckets = "slot_key x 19: 16384 units of 4".to_owned();
+    let buckets = "slot_key x 16: 16384 units of 4".to_owned();
     assert!(found.contains(&buckets), "{found:#?}");
     // Every packet reads whether a snapshot is on its way.
     let snapshots = "snapshot_active x 7: 1 elements".to_owned();

@@ -12,7 +12,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_cost::{Load, Protection, Traffic, load};
 use stateplane_interp::Interp;
 use stateplane_runtime::{Engine as _, StateError, Value};
-use stateplane_setup::{HEARTBEAT_PORT, Heartbeats, SetupError};
+use stateplane_setup::{BEAT, HEARTBEAT_PORT, Heartbeats, SetupError};
 use stateplane_store::{Config, Recipient, Record, Server};
 use stateplane_switch::Switch;
 use stateplane_wire::replication::{Key, MessageType};
@@ -302,9 +302,11 @@ fn key_of(asker: &mut Switch<Interp>, arrival: &Arrival) -> Result<Option<Key>, 
 
 /// The store's sign of life for all chains.
 fn hear(switch: &mut Switch<Interp>, now: u64) -> Result<(), StateError> {
-    let heard = switch.engine_mut().state_mut();
-    let heard = heard.register_mut("replication_heard")?;
-    (0..heard.size()).try_for_each(|chain| heard.write(chain, &Value::from(now)))
+    let state = switch.engine_mut().state_mut();
+    for register in ["replication_heard", BEAT] {
+        state.register_mut(register)?.fill(&Value::from(now))?;
+    }
+    Ok(())
 }
 
 fn forget(switch: &mut Switch<Interp>) -> Result<(), StateError> {

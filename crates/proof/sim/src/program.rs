@@ -4,6 +4,9 @@ use crate::options::{ProgramKind, Rule};
 use stateplane_compile::shipped;
 use stateplane_ir::Program;
 
+/// Buckets of a flow table in which flows of a run rarely are in each other's way.
+const WIDE: u32 = 1024;
+
 /// The program `kind` with flow tables of `buckets` buckets and without a rule;
 /// `None` for what is no program.
 ///
@@ -22,6 +25,10 @@ pub(crate) fn program(
     let mut macros = Vec::new();
     let mut define = |name: &str, value: String| macros.push((name.to_owned(), value));
     define("REPLICATION_BUCKETS", buckets.to_string());
+    if buckets < WIDE {
+        // Few slots change hands sooner, as runs are short.
+        define("REPLICATION_IDLE_MICROSECONDS", "200000".into());
+    }
     for (name, body) in &application.room().macros {
         define(name, body.clone());
     }

@@ -15,8 +15,7 @@ use std::path::Path;
 const STORE: Port = 2;
 
 /// Duration of a conversation, in µs: longer than the first hold time of the lab's mirror sessions
-/// (20 ms), so that no copy waits behind it, and far from the half of a lease period (of 1 s), at
-/// which each packet asks for a renewal or checks whether one was asked for.
+/// (20 ms), so that no copy waits behind it.
 const CONVERSATION: u64 = 100_000;
 
 /// Compiles `program`, a path in the repository.
@@ -66,6 +65,7 @@ impl<E: Engine> Bench<E> {
         let mut random = || 0x1a2b_3c4d;
         file.apply(&mut switch, &mut random)
             .expect("the file suits the program");
+        stateplane_setup::hold_terms(switch.engine_mut().state_mut());
         Bench {
             switch,
             now: 1_000_000,

@@ -157,3 +157,6 @@ pub(super) fn end<E: Engine>(switch: &mut Switch<E>) {
 fn found<E: Engine>(switch: &mut Switch<E>, now: u64) -> Option<Heartbeats> {
     Heartbeats::of(now, switch.engine().state(), Probe::default().shard)
 }
+
+#[cfg(test)]
+mod tests;

@@ -149,6 +149,7 @@ impl<E: Engine> SwitchServer<E> {
         let set = self
             .switch
             .change(|switch, _| file::set_entry(switch.engine_mut().state_mut(), entry));
+        self.beats.note_change();
         // A worker that has ended ends the run, which says why.
         Ok(set.unwrap_or(Ok(()))?)
     }

@@ -19,7 +19,10 @@ pub use chain::{Chain, Server};
 pub use complete::{Incomplete, check_complete};
 pub use flows::Flows;
 pub use misuse::{Misuse, check_use};
-pub use terms::{BEAT, HEARTBEAT_PORT, Heartbeats, TERM, Write, element, end_terms, frame, term_of};
+pub use stateplane_term::Term;
+pub use terms::{
+    BEAT, HEARTBEAT_PORT, Heartbeats, TERM, Write, element, end_terms, frame, hold_terms, term_of,
+};
 
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;

@@ -58,6 +58,19 @@ pub fn end_terms(state: &mut TargetState) -> Result<(), StateError> {
     state.register_mut(TERM)?.fill(&Value::from(0u64))
 }
 
+/// Gives the switch terms for all shards, for two hours of a clock that begins at 0: where it is
+/// measured, or shown, without heartbeats. A program that is not replicated needs none.
+pub fn hold_terms(state: &mut TargetState) {
+    let held = Term {
+        since: 0,
+        deadline: 7_200_000_000,
+    };
+    if let Ok(register) = state.register_mut(TERM) {
+        // An element has 64 bits.
+        let _ = register.fill(&Value::from(element(held)));
+    }
+}
+
 /// A word for a register of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {

@@ -22,7 +22,7 @@ use stateplane_host::store::view::{PoolView, ReplicaView, ServiceServerView, Sto
 use stateplane_host::store::{DiskReport, StoreReport};
 use stateplane_host::switch::{
     ControlReport, CounterReport, GreetingReport, HeadReport, PortReport, ProgramReport,
-    SealReport, SwitchReport, TableReport, WorkerReport,
+    SealReport, SwitchReport, TableReport, TermHeadReport, TermReport, WorkerReport,
 };
 use stateplane_host::sync::{GroupReport, SyncReport};
 use stateplane_runtime::Count;
@@ -314,6 +314,13 @@ fn switch() -> String {
                 differences: Vec::new(),
                 silent_ms: None,
             }],
+        }),
+        terms: Some(TermReport {
+            heads: vec![TermHeadReport {
+                address: ANY,
+                silent_ms: 0,
+            }],
+            ..TermReport::default()
         }),
         control: Some(ControlReport::default()),
         workers: vec![WorkerReport::default()],

@@ -36,7 +36,7 @@ impl<E: Engine> SwitchServer<E> {
             } else {
                 tracing::error!(
                     port = number,
-                    "a watch is stale (the store does not answer probes): the port is lowered"
+                    "a watch is stale (the store does not answer probes or heartbeats): the port is lowered"
                 );
             }
             self.pending.insert(number, up);

@@ -11,7 +11,7 @@ use stateplane_switch::Port;
 #[derive(Clone, Default)]
 pub(in crate::switch) struct Duties {
     pub(in crate::switch) neighbours: Neighbours,
-    /// Tells which frames go to the greeter, which is with the thread with control.
+    /// Tells which frames go to the greeter or answer heartbeats: the thread with control has both.
     pub(in crate::switch) greetings: Option<GreetingFilter>,
     pub(in crate::switch) sealing: Option<SharedSealing>,
 }
