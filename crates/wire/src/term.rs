@@ -47,8 +47,9 @@ header! {
         TYPE         8 (kind: u8)         => "1 HEARTBEAT";
         PADDING      8 (padding: u8)      => "0";
         CHECKSUM    16 (checksum: u16)    => "RFC 1071 over the whole datagram";
-        SWITCH_ID   32 switch_id: u32     => "number of the switch";
         INCARNATION 32 incarnation: u32   => "which start of the switch, never 0";
+        SWITCH_ID   32 switch_id: u32     =>
+            "number of the switch, where requests and greetings have it";
         NUMBER      16 number: u16        => "counted by the switch for each head";
         SEND_TIME   48 send_time: u64     => "switch clock in µs at this transmission (rule 1)";
         STREAM      32 stream: u32        => "stream of rows that it knows; 0: none";
@@ -68,8 +69,8 @@ header! {
         TYPE         8 kind: u8           => "2 HEARTBEAT_REPLY";
         WITHHELD     8 withheld: u8       => "number of withheld shards, at most 16 (rule 5)";
         CHECKSUM    16 checksum: u16      => "RFC 1071 over the whole datagram";
-        SWITCH_ID   32 switch_id: u32     => "echoed";
         INCARNATION 32 incarnation: u32   => "echoed";
+        SWITCH_ID   32 switch_id: u32     => "echoed";
         NUMBER      16 number: u16        => "echoed";
         SEND_TIME   48 send_time: u64     => "echoed";
         STREAM      32 stream: u32        => "which start of the server counts the versions; never 0";

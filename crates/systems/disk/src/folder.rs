@@ -326,6 +326,22 @@ impl<F: Files> Disk<F> {
     ///
     /// [`DiskError`], as of [`Disk::save`].
     pub fn sync(&mut self, server: &mut Server, now: u64) -> Result<(), DiskError> {
+        self.write_through(now)?;
+        server.handle_saved();
+        Ok(())
+    }
+
+    /// True if [`Disk::write_through`] has something to do at `now`.
+    pub fn is_behind(&self, now: u64) -> bool {
+        self.written || now >= self.marks_at
+    }
+
+    /// Writes through what was written, at `now`; [`Server::handle_saved`] is to follow.
+    ///
+    /// # Errors
+    ///
+    /// [`DiskError`], as of [`Disk::save`].
+    pub fn write_through(&mut self, now: u64) -> Result<(), DiskError> {
         if self.written {
             self.log.sync()?;
             self.written = false;
@@ -335,7 +351,6 @@ impl<F: Files> Disk<F> {
             self.log.sync_marks()?;
             self.marks_at = now.saturating_add(MARKS_AFTER);
         }
-        server.handle_saved();
         Ok(())
     }
 

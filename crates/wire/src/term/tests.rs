@@ -67,6 +67,14 @@ fn one_exchange_is_156_bytes_with_its_headers() {
     assert_eq!(HEARTBEAT_LENGTH + REPLY_LENGTH + 2 * headers, 156);
 }
 
+/// What authenticates requests looks at one place for the switch that a datagram names.
+#[test]
+fn a_heartbeat_names_its_switch_where_a_request_does() {
+    let at = crate::replication::field::SWITCH_ID * 8;
+    assert_eq!(HEARTBEAT_LAYOUT.bit("SWITCH_ID"), at);
+    assert_eq!(REPLY_LAYOUT.bit("SWITCH_ID"), at);
+}
+
 #[test]
 fn no_bit_flips_unseen() {
     for bytes in all() {

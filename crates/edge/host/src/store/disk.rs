@@ -1,7 +1,11 @@
 //! The folder that keeps the state of a server, whose snapshots are written beside the
 //! packets.
 
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
 use stateplane_disk::{DiskError, DiskReport, LogError};
@@ -10,10 +14,56 @@ use stateplane_store::{Server, Setup};
 
 use crate::files::SystemFiles;
 
+type Folder = Box<stateplane_disk::Disk<SystemFiles>>;
+
+/// A thread that writes through to the disk, so that the server's own goes on to answer
+/// heartbeats.
+#[derive(Debug)]
+struct Through {
+    to: Sender<(Folder, u64)>,
+    from: Receiver<(Folder, Result<(), DiskError>)>,
+    done: UnixStream,
+}
+
+impl Through {
+    fn start() -> io::Result<Through> {
+        let (to, folders) = mpsc::channel::<(Folder, u64)>();
+        let (back, from) = mpsc::channel();
+        let (done, mut bell) = UnixStream::pair()?;
+        done.set_nonblocking(true)?;
+        bell.set_nonblocking(true)?;
+        let thread = std::thread::Builder::new().name("disk".into());
+        thread.spawn(move || {
+            while let Ok((mut folder, now)) = folders.recv() {
+                let written = folder.write_through(now);
+                if back.send((folder, written)).is_err() {
+                    return;
+                }
+                // A full buffer wakes as well.
+                let _ = bell.write(&[0]);
+            }
+        })?;
+        Ok(Through { to, from, done })
+    }
+
+    fn begin(&mut self, folder: Folder, now: u64) {
+        // The thread ends with this.
+        let _ = self.to.send((folder, now));
+    }
+
+    fn ended(&mut self) -> Option<(Folder, Result<(), DiskError>)> {
+        let mut rung = [0; 8];
+        let _ = self.done.read(&mut rung);
+        self.from.try_recv().ok()
+    }
+}
+
 /// The folder of one server, open for this process alone.
 #[derive(Debug)]
 pub struct Disk {
-    disk: stateplane_disk::Disk<SystemFiles>,
+    /// `None` while it is written through.
+    disk: Option<Folder>,
+    through: Through,
     folder: PathBuf,
     /// A snapshot that is being written.
     writing: Option<JoinHandle<Result<u64, LogError>>>,
@@ -27,8 +77,13 @@ impl Disk {
     /// [`DiskError`].
     pub fn open(folder: &Path, setup: &Setup, now: u64) -> Result<(Disk, Server), DiskError> {
         let (disk, server) = stateplane_disk::Disk::open(SystemFiles, folder, setup, now)?;
+        let through = Through::start().map_err(|cause| DiskError::Folder {
+            path: folder.into(),
+            cause,
+        })?;
         let disk = Disk {
-            disk,
+            disk: Some(Box::new(disk)),
+            through,
             folder: folder.into(),
             writing: None,
         };
@@ -38,7 +93,9 @@ impl Disk {
     /// Sets the size of logs from which a snapshot is written, see
     /// [`stateplane_disk::Disk::set_snapshot_after`].
     pub fn set_snapshot_after(&mut self, bytes: u64) {
-        self.disk.set_snapshot_after(bytes);
+        if let Some(disk) = &mut self.disk {
+            disk.set_snapshot_after(bytes);
+        }
     }
 
     /// The folder of the state.
@@ -48,25 +105,70 @@ impl Disk {
 
     /// Report of the last restoration.
     pub fn report(&self) -> DiskReport {
-        self.disk.report()
+        let disk = self.disk.as_ref();
+        disk.map_or_else(DiskReport::default, |disk| disk.report())
     }
 
     /// The next broken invariant to report; each is given once.
     pub fn poll_broken(&mut self) -> Option<Broken> {
-        self.disk.poll_broken()
+        self.disk.as_mut()?.poll_broken()
     }
 
-    /// Writes what `server` has to save through to the disk, at `now`. Then it may send.
+    /// Writes what `server` has to save, and begins to write it through to the disk, at `now`.
+    /// `false` if there is nothing to wait for; else the server may send what follows from it once
+    /// [`Disk::has_saved`].
     ///
     /// # Errors
     ///
     /// [`DiskError`]. Nothing is certain then, and nothing may be sent any more.
-    pub fn save(&mut self, server: &mut Server, now: u64) -> Result<(), DiskError> {
-        self.disk.save(server, now)?;
+    pub fn begin_save(&mut self, server: &mut Server, now: u64) -> Result<bool, DiskError> {
+        let Some(mut disk) = self.disk.take() else {
+            return Ok(true);
+        };
+        let written = disk.write(server);
+        if written.is_ok() && disk.is_behind(now) {
+            self.through.begin(disk, now);
+            return Ok(true);
+        }
+        self.disk = Some(disk);
+        written?;
+        server.handle_saved();
+        Ok(false)
+    }
+
+    /// True once all is on the disk that [`Disk::begin_save`] wrote; then `server` may send.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::begin_save`].
+    pub fn has_saved(&mut self, server: &mut Server) -> Result<bool, DiskError> {
+        let Some((disk, written)) = self.through.ended() else {
+            return Ok(false);
+        };
+        self.disk = Some(disk);
+        written?;
+        server.handle_saved();
+        Ok(true)
+    }
+
+    /// The descriptor that can be read when [`Disk::has_saved`] may be true.
+    pub fn descriptor(&self) -> RawFd {
+        self.through.done.as_raw_fd()
+    }
+
+    /// Writes a snapshot of `server` beside the packets, if one is due.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::begin_save`].
+    pub fn keep_small(&mut self, server: &Server) -> Result<(), DiskError> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.end_snapshot()?;
         }
-        if let Some(snapshot) = self.disk.begin_snapshot(server)? {
+        let Some(disk) = &mut self.disk else {
+            return Ok(());
+        };
+        if let Some(snapshot) = disk.begin_snapshot(server)? {
             let thread = std::thread::Builder::new().name("snapshot".into());
             let writing = thread.spawn(move || snapshot.write());
             self.writing = Some(writing.map_err(|cause| DiskError::Folder {
@@ -79,7 +181,10 @@ impl Disk {
 
     fn end_snapshot(&mut self) -> Result<(), DiskError> {
         match self.writing.take().map(JoinHandle::join) {
-            Some(Ok(written)) => self.disk.end_snapshot(written),
+            Some(Ok(written)) => match &mut self.disk {
+                Some(disk) => disk.end_snapshot(written),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }

@@ -34,6 +34,12 @@ use crate::sealing::{Guard, KeysError, SealReport};
 /// that takes about as long for many records as for one.
 const SAVED_BURST: usize = 16 * BURST;
 
+/// Descriptors that the loop waits for: the sockets of neighbours and of switches, and, of a server
+/// that has one, the disk.
+const LINKS: usize = 0;
+const REQUESTS: usize = 1;
+const DISK: usize = 2;
+
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 100_000;
 
@@ -227,10 +233,11 @@ impl StoreServer {
             None => BURST,
         };
         let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
+        let disk = self.disk.as_ref().map(Disk::descriptor);
         let sockets = self.sockets.descriptors();
-        let mut readable =
-            Readable::new(sockets.into_iter().chain(calls)).map_err(StoreError::Receive)?;
-        let [links, requests, calls] = [0, 1, 2];
+        let descriptors = sockets.into_iter().chain(disk).chain(calls);
+        let mut readable = Readable::new(descriptors).map_err(StoreError::Receive)?;
+        let calls = DISK + usize::from(disk.is_some());
         while !stop.load(Ordering::Relaxed) {
             self.sockets.look_at_keys(boot_time_us(), refused);
             readable
@@ -241,24 +248,25 @@ impl StoreServer {
                     call(&mut self);
                 }
             }
-            if readable.is_ready(links) {
+            if readable.is_ready(LINKS) || self.sockets.has_held() {
                 self.receive_links(most)?;
             }
-            if readable.is_ready(requests) {
+            if readable.is_ready(REQUESTS) {
                 self.sockets.receive_requests(most)?;
             }
+            self.serve_beats();
             self.serve_requests(most);
             for (server, healthy) in self.health.changes() {
                 self.told.health(server, healthy);
                 self.server.set_healthy(server, healthy);
             }
             self.server.handle_timeout(boot_time_us());
-            if let Some(disk) = &mut self.disk {
+            if let Some(disk) = &self.disk {
                 if let Some(lost) = self.server.lost_entries() {
                     let folder = disk.folder().into();
                     return Err(StoreError::LostEntries { folder, lost });
                 }
-                disk.save(&mut self.server, boot_time_us())?;
+                self.save(&mut readable, most)?;
             }
             while let Some((switch, version)) = self.server.poll_older() {
                 Told::older(switch, version);
@@ -270,6 +278,48 @@ impl StoreServer {
             self.send_all();
         }
         Ok(self.report())
+    }
+
+    /// Writes what the server has to save through to the disk. Meanwhile it does nothing but
+    /// answer heartbeats, and other servers' questions about terms.
+    fn save(&mut self, readable: &mut Readable, most: usize) -> Result<(), StoreError> {
+        let Some(disk) = &mut self.disk else {
+            return Ok(());
+        };
+        let mut waits = disk.begin_save(&mut self.server, boot_time_us())?;
+        while waits {
+            let due = boot_time_us() + LONGEST_WAIT;
+            readable.wait_until(due).map_err(StoreError::Receive)?;
+            if readable.is_ready(DISK)
+                && let Some(disk) = &mut self.disk
+            {
+                waits = !disk.has_saved(&mut self.server)?;
+            }
+            if readable.is_ready(LINKS) {
+                let server = &mut self.server;
+                self.sockets
+                    .receive_terms(|now, from, bytes| server.handle_link(now, from, bytes))?;
+            }
+            if readable.is_ready(REQUESTS) {
+                self.sockets.receive_requests(most)?;
+            }
+            self.serve_beats();
+            self.send_all();
+        }
+        match &mut self.disk {
+            Some(disk) => Ok(disk.keep_small(&self.server)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers the heartbeats that came.
+    fn serve_beats(&mut self) {
+        let server = &mut self.server;
+        self.sockets.serve_beats(|beats| {
+            for (from, bytes) in beats {
+                server.handle_request(boot_time_us(), *from, bytes);
+            }
+        });
     }
 
     /// Reports each broken invariant once.

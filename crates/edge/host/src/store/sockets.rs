@@ -1,6 +1,7 @@
 //! The two sockets of a store server: what comes is taken in bursts and fairly, and opened
 //! if messages are sealed; what leaves is sealed.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
@@ -10,6 +11,7 @@ use serde::Serialize;
 use stateplane_seal::TRAILER_LENGTH;
 use stateplane_store::Limits;
 use stateplane_wire::replication::field::SWITCH_ID;
+use stateplane_wire::term::is_term;
 
 use super::StoreError;
 use super::fair::{Datagram, FairQueue};
@@ -21,6 +23,12 @@ use stateplane_invariant::{Broken, BrokenCounts};
 /// Ratio of bursts received from the system to bursts served: the excess has to be dropped here,
 /// where senders are told apart.
 const TAKEN: usize = 4;
+
+/// Heartbeats that wait before they are served as other requests are.
+const MOST_BEATS: usize = 1 << 14;
+
+/// Messages of neighbours that are kept while the disk is waited for.
+const MOST_HELD: usize = 1 << 12;
 
 /// Bytes of requests that wait for their turn.
 const QUEUED_BYTES: usize = 4 << 20;
@@ -50,6 +58,10 @@ pub(super) struct Sockets {
     links: UdpSocket,
     burst: Burst,
     waiting: FairQueue,
+    /// Heartbeats of switches, which wait for nothing else.
+    beats: VecDeque<Datagram>,
+    /// Messages of neighbours and of the controller that came while the disk was waited for.
+    held: VecDeque<(u64, Datagram)>,
     /// Requests that are served together.
     turn: Vec<Datagram>,
     replies: Outgoing,
@@ -72,6 +84,8 @@ impl Sockets {
             links: open(SocketAddrV4::new(listen, chain_port))?,
             burst: Burst::new(),
             waiting: FairQueue::new(QUEUED_BYTES),
+            beats: VecDeque::new(),
+            held: VecDeque::new(),
             turn: Vec::with_capacity(BURST),
             replies: Outgoing::default(),
             updates: Outgoing::default(),
@@ -105,7 +119,12 @@ impl Sockets {
 
     /// True if requests wait in the senders' queues.
     pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || !self.beats.is_empty() || !self.held.is_empty()
+    }
+
+    /// True if messages of neighbours wait that came while the disk was waited for.
+    pub(super) fn has_held(&self) -> bool {
+        !self.held.is_empty()
     }
 
     pub(super) fn counters(&self) -> HostCounters {
@@ -142,6 +161,9 @@ impl Sockets {
         most: usize,
         mut take: impl FnMut(u64, SocketAddrV4, &[u8]),
     ) -> Result<(), StoreError> {
+        for (now, (from, bytes)) in self.held.drain(..) {
+            take(now, from, &bytes);
+        }
         for _ in 0..most / BURST {
             self.burst.take(&self.links).map_err(StoreError::Receive)?;
             for (from, bytes) in self.burst.iter() {
@@ -157,6 +179,27 @@ impl Sockets {
         Ok(())
     }
 
+    /// Gives what came to the chain port and concerns terms to `take`, and keeps the rest for
+    /// [`receive_links`](Self::receive_links). What is too much is lost as on a wire.
+    pub(super) fn receive_terms(
+        &mut self,
+        mut take: impl FnMut(u64, SocketAddrV4, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.burst.take(&self.links).map_err(StoreError::Receive)?;
+        for (from, bytes) in self.burst.iter() {
+            let (now, guard) = (boot_time_us(), self.guard.as_mut());
+            let Some(received) = open_datagram(guard, now, &self.links, from, bytes) else {
+                continue;
+            };
+            if is_term(received.message) {
+                take(now, from, received.message);
+            } else if self.held.len() < MOST_HELD {
+                self.held.push_back((now, (from, received.message.to_vec())));
+            }
+        }
+        Ok(())
+    }
+
     /// Takes requests from the system that are to be served in their turn.
     pub(super) fn receive_requests(&mut self, most: usize) -> Result<(), StoreError> {
         for _ in 0..TAKEN * most / BURST {
@@ -164,7 +207,9 @@ impl Sockets {
                 .take(&self.requests)
                 .map_err(StoreError::Receive)?;
             for (from, bytes) in self.burst.iter() {
-                if !self.waiting.push(from, bytes) {
+                if is_term(bytes) && self.beats.len() < MOST_BEATS {
+                    self.beats.push_back((from, bytes.to_vec()));
+                } else if !self.waiting.push(from, bytes) {
                     self.counters.over_share += 1;
                 }
             }
@@ -173,6 +218,20 @@ impl Sockets {
             }
         }
         Ok(())
+    }
+
+    /// Gives the heartbeats that wait to `serve`.
+    pub(super) fn serve_beats(&mut self, mut serve: impl FnMut(&[Datagram])) {
+        let now = boot_time_us();
+        while let Some((from, bytes)) = self.beats.pop_front() {
+            self.open_request(now, from, bytes);
+        }
+        if !self.turn.is_empty() {
+            serve(&self.turn);
+            for (_, bytes) in self.turn.drain(..) {
+                self.waiting.recycle(bytes);
+            }
+        }
     }
 
     /// Gives `most` of the requests that wait to `serve`, some at a time, with where they

@@ -91,8 +91,10 @@ impl Server {
     /// All records that [`Server::poll_record`] gave are on the disk.
     pub fn handle_saved(&mut self) {
         self.unsaved.taken = false;
-        self.unsaved.saved = self.unsaved.given;
-        self.terms.look_again();
+        if self.unsaved.saved != self.unsaved.given {
+            self.unsaved.saved = self.unsaved.given;
+            self.terms.look_again();
+        }
     }
 
     /// The records that stand for everything up to here. They take the place of all that
