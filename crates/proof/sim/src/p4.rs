@@ -7,9 +7,9 @@ use crate::chain::SHARDS;
 use crate::device::{Device, Identity, Slot};
 use crate::frame::{
     DATA_PORTS, HEAD_ADDRESS, HOST_MAC, INSIDE_PORT, OUTSIDE_PORT, STORE_MTU, STORE_PORT,
-    message_in, store_mac, switch_address, switch_mac,
+    checked_message_in, message_in, store_mac, switch_address, switch_mac,
 };
-use crate::options::ProgramKind;
+use crate::options::{ProgramKind, Rule};
 use core::net::Ipv4Addr;
 use num_bigint::BigUint;
 use stateplane_apps::table::{address, exact, insert, number};
@@ -20,7 +20,7 @@ use stateplane_setup::{
     TERM, term_of,
 };
 use stateplane_switch::{Generator, Switch, SwitchConfig};
-use stateplane_wire::replication::{KEY_LENGTH, Key};
+use stateplane_wire::replication::{KEY_LENGTH, Key, MessageType};
 use stateplane_wire::term::is_term;
 
 /// The shard whose chain is probed; all have the same one.
@@ -47,6 +47,8 @@ pub(crate) struct P4Switch<E: Engine> {
     heartbeats: Option<Heartbeats>,
     /// The latest time by the switch's clock.
     now: u64,
+    /// Recalls and idle questions do not reach it.
+    deaf: bool,
 }
 
 impl<E: Engine> P4Switch<E> {
@@ -100,6 +102,26 @@ impl<E: Engine> P4Switch<E> {
             heartbeats: Heartbeats::of(0, switch.engine().state(), PROBED_SHARD),
             switch,
             now: 0,
+            deaf: false,
+        })
+    }
+
+    /// The same without a rule of terms, and perhaps deaf to recalls and idle questions.
+    pub(crate) fn with(mut self, without: Option<Rule>, deaf: bool) -> Self {
+        let faults = without.map(Rule::term_faults).unwrap_or_default();
+        self.heartbeats = self.heartbeats.map(|it| it.with_faults(faults));
+        self.deaf = deaf;
+        self
+    }
+
+    /// True of a message that the switch does not hear.
+    fn is_lost(&self, frame: &[u8]) -> bool {
+        let message = checked_message_in(frame).filter(|_| self.deaf);
+        message.is_some_and(|(_, message)| {
+            matches!(
+                message.message_type(),
+                MessageType::Recall | MessageType::Idle
+            )
         })
     }
 
@@ -168,6 +190,9 @@ impl<E: Engine> P4Switch<E> {
 impl<E: Engine> Device for P4Switch<E> {
     fn handle_frame(&mut self, now: u64, port: u16, frame: &[u8]) {
         self.now = now;
+        if port == STORE_PORT && self.is_lost(frame) {
+            return;
+        }
         let answer = message_in(frame).filter(|(_, _, bytes)| port == STORE_PORT && is_term(bytes));
         match (answer, &mut self.heartbeats) {
             (Some((from, _, bytes)), Some(heartbeats)) => {

@@ -184,11 +184,11 @@ impl Simulator {
     fn device(&self, identity: Identity) -> Result<Box<dyn Device>, SimError> {
         let (kind, seed) = (self.options.program, u64::from(identity.incarnation));
         let brisk = self.options.scenario.brisk;
+        let deaf = self.options.scenario.deaf && identity.switch == 1;
+        let without = self.options.without;
         Ok(match &self.program {
             Loaded::Model => {
                 let capacity = self.options.scenario.buckets as usize * 4;
-                let deaf = self.options.scenario.deaf && identity.switch == 1;
-                let without = self.options.without;
                 Box::new(Model::new(
                     identity,
                     SHARDS,
@@ -202,7 +202,7 @@ impl Simulator {
                 let options = stateplane_interp::Options { seed };
                 let mut engine = Interp::checked((**program).clone(), options)?;
                 self.configure(engine.state_mut());
-                Box::new(P4Switch::new(engine, kind, identity, brisk)?)
+                Box::new(P4Switch::new(engine, kind, identity, brisk)?.with(without, deaf))
             }
             Loaded::Native(compiled) => {
                 let mut engine = compiled.engine(stateplane_native::Options {
@@ -210,7 +210,7 @@ impl Simulator {
                     ..stateplane_native::Options::default()
                 })?;
                 self.configure(engine.state_mut());
-                Box::new(P4Switch::new(engine, kind, identity, brisk)?)
+                Box::new(P4Switch::new(engine, kind, identity, brisk)?.with(without, deaf))
             }
         })
     }

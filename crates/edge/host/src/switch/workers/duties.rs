@@ -72,6 +72,7 @@ mod tests {
     use super::*;
     use crate::switch::neighbours::{Arp, OwnAddress};
     use crate::switch::workers::signals::Doorbell;
+    use stateplane_wire::{ethernet, ipv4, replication, udp};
     use std::net::Ipv4Addr;
     use std::sync::Arc;
     use std::sync::mpsc::sync_channel;
@@ -88,6 +89,60 @@ mod tests {
             target: OWN,
         };
         question.frame([0xff; 6])
+    }
+
+    /// A datagram of a store to the switch.
+    fn from_store(message: &[u8]) -> Vec<u8> {
+        let from = Ipv4Addr::new(10, 0, 0, 11);
+        let datagram = udp::Repr {
+            source_port: replication::PORT,
+            destination_port: replication::PORT,
+            payload: message,
+        };
+        let datagram = datagram.to_vec(from, OWN).unwrap();
+        let packet = ipv4::Repr::new(from, OWN, ipv4::PROTOCOL_UDP, &datagram);
+        let packet = packet.to_vec().unwrap();
+        let frame = ethernet::Repr {
+            destination: ethernet::Address([2, 0, 0, 0, 0, 1]),
+            source: ethernet::Address([2, 0, 0, 0, 0, 11]),
+            ethertype: ethernet::TYPE_IPV4,
+            payload: &packet,
+        };
+        frame.to_vec().unwrap()
+    }
+
+    #[test]
+    fn answers_to_heartbeats_and_older_stores_go_to_the_thread_with_control() {
+        let (outputs, heard) = sync_channel(4);
+        let control = Control {
+            outputs,
+            doorbell: Arc::new(Doorbell::new().unwrap()),
+        };
+        let duties = Duties {
+            greetings: Some(GreetingFilter {
+                port: STORE,
+                address: OWN,
+            }),
+            ..Duties::default()
+        };
+        let admit = |port, frame: &[u8]| {
+            let mut frame = frame.to_vec();
+            duties.admit(0, (port, None), &mut frame, &control, &mut 0)
+        };
+        let (answer, older, own) = (
+            from_store(b"SPT1 and so on"),
+            from_store(&[1; 72]),
+            from_store(&[2; 72]),
+        );
+        for frame in [&answer, &older] {
+            assert_eq!(admit(STORE, frame), Admitted::Taken);
+            let told = heard.try_recv();
+            assert!(matches!(told, Ok(Output::Heard(told)) if told == *frame));
+            // The greeter's port is another one.
+            assert_eq!(admit(1, frame), Admitted::Pass(frame.len()));
+        }
+        assert_eq!(admit(STORE, &own), Admitted::Pass(own.len()));
+        assert!(heard.try_recv().is_err());
     }
 
     #[test]
