@@ -11,6 +11,7 @@ use stateplane_host::switch::SwitchFile;
 use stateplane_ir::Program;
 use stateplane_lab::{fill, read_template};
 use stateplane_native::Native;
+use stateplane_runtime::Engine as _;
 use stateplane_store::{Destination, Replica};
 use stateplane_switch::{Generator, Limits, Port, Switch, SwitchConfig, Transmit};
 use stateplane_wire::{ethernet, ipv4, replication, udp};
