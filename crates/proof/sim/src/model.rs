@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(crate) const MODELLED: &str = "counter";
 
 const LEASE_ATTEMPTS: u16 = 16;
+/// µs for which a slot must have been unused that is given to another flow.
+const UNUSED: u64 = 200_000;
 /// µs from the write of a deadline to that of the beginning of its term, with a fault.
 const TORN: u64 = 3_000;
 /// Requests behind the newest whose packets may still come back.
@@ -187,7 +189,7 @@ impl Model {
         if self.flows.len() >= self.capacity {
             let idle = self.flows.iter().filter(|(_, flow)| {
                 let slot = &flow.slot;
-                slot.granted && slot.sequence == slot.acknowledged && flow.used_at < now
+                slot.granted && slot.sequence == slot.acknowledged && flow.used_at + UNUSED <= now
             });
             let idle = idle.min_by_key(|(_, flow)| flow.used_at);
             let Some(idle) = idle.map(|(idle, _)| *idle) else {

@@ -301,3 +301,17 @@ fn public_programs_survive() {
         eprintln!("{}: survives", public.file);
     }
 }
+
+#[test]
+fn zzz() {
+    for scenario in [Scenario::calm(), Scenario::mixed(), Scenario::restarts()] {
+        let name = scenario.name;
+        let options =
+            Options::new(ProgramKind::from_name("counter").expect("a program")).scenario(scenario);
+        let simulator = Simulator::own(program("port_knocking"), options).expect("a program");
+        for seed in 0..6 {
+            let report = simulator.run(seed).expect("a world");
+            println!("{name} {seed} {:?}", report.coverage);
+        }
+    }
+}
