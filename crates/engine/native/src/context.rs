@@ -25,6 +25,10 @@ pub(crate) mod ended {
     pub(crate) const DROPPED: u64 = 2;
     /// Loops began as many rounds as they may: the packet is given up.
     pub(crate) const GIVEN_UP: u64 = 3;
+    /// Egress has run, the output is complete and leaves by the port in the bits from [`PORT_SHIFT`] on;
+    /// nothing else was asked for.
+    pub(crate) const SENT: u64 = 4;
+    pub(crate) const PORT_SHIFT: u32 = 8;
 }
 
 /// The one argument of generated code. Pointers are valid while it runs.

@@ -44,8 +44,11 @@ impl Native {
             let counter = state.counter_at(stateplane_ir::CounterId(id as u32));
             self.counters.push(counter.counts_mut().as_mut_ptr());
         }
-        self.context.counters = self.counters.as_ptr();
-        self.context.tables = self.views.as_ptr();
+        let context = &mut *self.context;
+        context.counters = self.counters.as_ptr();
+        context.tables = self.views.as_ptr();
+        context.locals = self.locals.as_mut_ptr();
+        context.zeros = self.zeros.as_ptr();
     }
 
     /// Runs a function on a frame.
@@ -55,10 +58,7 @@ impl Native {
         context.frame = frame.as_ptr();
         context.frame_length = frame.len() as u64;
         context.packet = self.packet.as_mut_ptr();
-        context.locals = self.locals.as_mut_ptr();
-        context.zeros = self.zeros.as_ptr();
         context.machine = &mut *self.machine;
-        context.out_length = 0;
         // SAFETY: the context's pointers are those of buffers of this engine, made for
         // this program, and of the frame; none of them moves while the function runs,
         // except the output, which it asks for anew when it may have moved.
@@ -67,13 +67,19 @@ impl Native {
         how
     }
 
-    /// Prepares the packet of a frame that arrives.
+    /// Clears the packet for a frame that arrives.
     #[inline]
-    fn take(&mut self, input: &IngressInput<'_>) {
+    fn clear(&mut self) {
         self.refresh();
         for range in &self.cleared {
             self.packet[range.clone()].fill(0);
         }
+    }
+
+    /// Prepares the packet of a frame that arrives and need not go on at once.
+    fn take(&mut self, input: &IngressInput<'_>) {
+        self.clear();
+        self.is_fresh = false;
         let preserved = input.preserved.field_list.is_some();
         if preserved {
             let storage = &self.shared.plan.storage;
@@ -88,6 +94,42 @@ impl Native {
         context.instance_type = u64::from(input.instance_type as u32);
         context.direct = 0;
         context.fresh = 0;
+    }
+
+    /// Prepares the packet of a frame that arrives and goes on at once.
+    #[inline]
+    fn take_through(&mut self, input: &IngressInput<'_>) {
+        let normal = input.instance_type == InstanceType::Normal;
+        if normal && input.preserved.field_list.is_none() {
+            self.clear();
+            let context = &mut *self.context;
+            context.limit = u64::from(u32::MAX);
+            context.now = input.now;
+            context.ingress_port = u64::from(input.port);
+            if !self.is_fresh {
+                self.is_fresh = true;
+                context.preserved = 0;
+                context.instance_type = InstanceType::Normal as u64;
+                context.fresh = 1;
+                self.start_egress();
+            }
+        } else {
+            self.take(input);
+            self.start_egress();
+        }
+        let context = &mut *self.context;
+        context.egress_port = NO_PORT;
+        context.enqueued_at = input.now;
+    }
+
+    /// Lets egress follow ingress at once, with nothing before the packet in the queue.
+    #[cold]
+    fn start_egress(&mut self) {
+        let context = &mut *self.context;
+        context.direct = 1;
+        context.egress_rid = 0;
+        context.enqueue_depth = 0;
+        context.dequeue_depth = 0;
     }
 
     /// Words for a packet, of any content.
@@ -264,18 +306,12 @@ impl Engine for Native {
 
     #[inline]
     fn forward(&mut self, input: &IngressInput<'_>, out: &mut Vec<u8>) -> Forwarded<InFlight> {
-        self.take(input);
-        let context = &mut *self.context;
-        context.direct = 1;
-        let normal = input.instance_type == InstanceType::Normal;
-        context.fresh = u64::from(normal && context.preserved == 0);
-        context.egress_port = NO_PORT;
-        context.egress_rid = 0;
-        context.enqueued_at = input.now;
-        context.enqueue_depth = 0;
-        context.dequeue_depth = 0;
+        self.take_through(input);
         self.open(out);
         let how = self.run(self.shared.code.ingress, input.frame);
+        if how & ended::SENT != 0 {
+            return Forwarded::Sent((how >> ended::PORT_SHIFT) as Port);
+        }
         self.close(how, input.frame, out);
         if how == ended::INGRESS {
             let context = &self.context;
@@ -398,6 +434,7 @@ impl Engine for Native {
             ..
         } = packet;
         let words = std::mem::replace(&mut self.packet, words);
+        self.is_fresh = false;
         let context = &mut *self.context;
         context.rest = rest;
         context.limit = limit;

@@ -190,6 +190,7 @@ impl Compiled {
             counters: Vec::new(),
             stale: true,
             gave_up: false,
+            is_fresh: false,
             announces: false,
             packet: apart(plan.packet_words()),
             locals: apart(plan.local_words()),
@@ -225,6 +226,8 @@ pub struct Native {
     stale: bool,
     /// True if the last run gave its packet up.
     gave_up: bool,
+    /// True if the context says of the packet at hand that it came by a port and goes on at once.
+    is_fresh: bool,
     /// True if lookups in some table are worth announcing.
     announces: bool,
     /// The packet at hand, and all other variables.

@@ -212,8 +212,9 @@ pub(crate) struct View {
     pub(crate) large: u64,
     /// The slots of a hash or trie.
     pub(crate) slots: *const u8,
-    /// The mask of a hash's slots.
+    /// The mask of a hash's slots, and the hash of no words.
     pub(crate) mask: u64,
+    pub(crate) start: u64,
 }
 
 /// Inline lookup of a table by generated code.
@@ -355,13 +356,13 @@ impl Lookup {
             Index::Prefixes(index) => index.looked_at() > LARGE,
             _ => false,
         };
-        let (slots, mask) = match &self.index {
+        let (slots, mask, start) = match &self.index {
             Index::Exact(index) => {
-                let (slots, mask) = index.slots();
-                (slots.cast(), mask)
+                let (slots, mask, start) = index.slots();
+                (slots.cast(), mask, start)
             }
-            Index::Prefixes(index) => (index.slots().cast(), 0),
-            _ => (std::ptr::null(), 0),
+            Index::Prefixes(index) => (index.slots().cast(), 0, 0),
+            _ => (std::ptr::null(), 0, 0),
         };
         View {
             lookup: self,
@@ -369,6 +370,7 @@ impl Lookup {
             large: u64::from(large),
             slots,
             mask,
+            start,
         }
     }
 
@@ -435,7 +437,7 @@ impl Lookup {
     #[inline]
     pub(crate) fn announce(&self, key: &[u64]) {
         match &self.index {
-            Index::Exact(index) => index.prefetch(exact::hash(key)),
+            Index::Exact(index) => index.prefetch(index.hash(key)),
             Index::Prefixes(index) => {
                 let high = key.get(1).copied().unwrap_or(0);
                 index.prefetch(u128::from(key[0]) | u128::from(high) << 64);

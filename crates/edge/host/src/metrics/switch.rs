@@ -3,8 +3,8 @@
 use super::{Families, Labels, sealed};
 use crate::ports::HostPortCounters;
 use crate::switch::{
-    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport, TermReport,
-    SwitchReport, WorkerReport,
+    ControlReport, GreetingReport, HeadReport, PacketReport, PortReport, ProgramReport,
+    SwitchReport, TermReport, WorkerReport,
 };
 use stateplane_runtime::Count;
 

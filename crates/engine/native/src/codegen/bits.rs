@@ -194,22 +194,21 @@ impl Gen<'_, '_> {
         } else {
             Self::flags(self.regions.frame)
         };
+        let offset = at as i32;
         let ty = match size {
-            1 => types::I8,
             2 => types::I16,
             4 => types::I32,
             _ => types::I64,
         };
-        let value = self.b.ins().load(ty, flags, pointer, at as i32);
-        let value = if size > 1 {
+        let value = if size == 1 {
+            self.b.ins().uload8(types::I64, flags, pointer, offset)
+        } else {
+            let value = self.b.ins().load(ty, flags, pointer, offset);
             self.b.ins().bswap(value)
-        } else {
-            value
         };
-        let value = if size < 8 {
-            self.b.ins().uextend(types::I64, value)
-        } else {
-            value
+        let value = match size {
+            1 | 8 => value,
+            _ => self.b.ins().uextend(types::I64, value),
         };
         let behind = (at + size) * 8 - (bit + width);
         let value = self.shifted_right(value, behind);

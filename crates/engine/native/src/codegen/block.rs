@@ -753,8 +753,11 @@ impl Gen<'_, '_> {
         }
         self.closed(|g| g.control(deparser));
         let emitted = self.b.use_var(self.emitted);
-        self.set_context_field(offset_of!(Context, out_length), emitted);
         let rest = self.b.use_var(self.rest);
+        if kept.is_some() && self.plan.emits_plainly && self.live {
+            self.sent(emitted, rest);
+        }
+        self.set_context_field(offset_of!(Context, out_length), emitted);
         self.set_context_field(offset_of!(Context, rest), rest);
         self.end(ended::EGRESS);
 
@@ -765,6 +768,36 @@ impl Gen<'_, '_> {
             self.keep(&known);
             self.capture(requests, ended_egress);
         }
+    }
+
+    /// Ends here, with the port in the result, where the output is complete: it is the frame's copy, in
+    /// which the headers have their places.
+    fn sent(&mut self, emitted: Value, rest: Value) {
+        let requests = self.b.use_var(self.requests);
+        let limit = self.context_field(offset_of!(Context, limit));
+        let copied = self.number(run::COPIED as u64);
+        let most = self.b.ins().umin(limit, copied);
+        let moved = match (self.known(emitted), self.known(rest)) {
+            (Some(emitted), Some(rest)) => self.number(u64::from(emitted != rest)),
+            _ => self.b.ins().bxor(emitted, rest),
+        };
+        let changed = self.either(moved, requests);
+        let is_long = self
+            .b
+            .ins()
+            .icmp(IntCC::UnsignedGreaterThan, self.frame_length, most);
+        let is_long = self.bit(is_long);
+        let incomplete = self.either(changed, is_long);
+        let [complete, other] = [(); 2].map(|()| self.block());
+        self.branch(incomplete, other, complete);
+        if self.go_on(complete) {
+            let port = self.context_field(offset_of!(Context, egress_port));
+            let port = self.shifted_left(port, ended::PORT_SHIFT);
+            let how = self.b.ins().bor_imm_u(port, ended::SENT as i64);
+            self.b.ins().return_(&[how]);
+            self.live = false;
+        }
+        self.go_on(other);
     }
 
     fn kept_by_egress(&self) -> Vec<bool> {

@@ -4,9 +4,10 @@ use super::Gen;
 use super::bits::BitString;
 use crate::context::Context;
 use crate::run;
-use crate::table::exact::{HASH_FACTOR, HASH_START};
-use crate::table::prefixes::{NODE, Strides};
+use crate::table::exact::HASH_FACTOR;
+use crate::table::prefixes::{Strides, UNIT_BITS};
 use crate::table::{Inline, View, inline};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
 use stateplane_ir::TableId;
 use std::mem::{offset_of, size_of};
@@ -57,8 +58,8 @@ impl Gen<'_, '_> {
     }
 
     /// Hash of words, equal to that of `table::exact`.
-    fn hash_words(&mut self, words: &[Value]) -> Value {
-        let mut hash = self.number(HASH_START);
+    fn hash_words(&mut self, start: Value, words: &[Value]) -> Value {
+        let mut hash = start;
         let factor = self.number(HASH_FACTOR);
         for word in words {
             let mixed = self.b.ins().bxor(hash, *word);
@@ -73,7 +74,8 @@ impl Gen<'_, '_> {
     fn find_exact(&mut self, view: Value, words: &[Value], record: usize) -> Value {
         let slots = self.view_field(view, offset_of!(View, slots));
         let mask = self.view_field(view, offset_of!(View, mask));
-        let hash = self.hash_words(words);
+        let start = self.view_field(view, offset_of!(View, start));
+        let hash = self.hash_words(start, words);
         let first = self.b.ins().band(hash, mask);
         let [probe, other, next, missing, found] = [(); 5].map(|()| self.block());
         self.b.append_block_param(probe, types::I64);
@@ -128,7 +130,7 @@ impl Gen<'_, '_> {
         let slots = self.view_field(view, offset_of!(View, slots));
         let default = self.view_field(view, offset_of!(View, default));
         let flags = Self::flags(self.regions.state);
-        let Strides { width, first, next } = strides;
+        let Strides { width, first } = strides;
         let bits = |g: &mut Self, from: u32, size: u32| {
             let end = from + size;
             let moved = if end <= width {
@@ -143,32 +145,36 @@ impl Gen<'_, '_> {
             }
         };
         let found = self.block();
-        self.b.append_block_param(found, types::I64);
+        self.b.append_block_param(found, types::I32);
         let index = bits(self, 0, first);
         let offset = self.shifted_left(index, 2);
         let at = self.b.ins().iadd(slots, offset);
-        let mut slot = self.b.ins().uload32(flags, at, 0);
+        let mut slot = self.b.ins().load(types::I32, flags, at, 0);
         let nodes = (1i32 << first) * 4;
         let mut from = first;
         while from < width {
-            let is_node = self.shifted_right(slot, NODE.trailing_zeros());
+            // The highest bit tells nodes from records.
+            let is_node = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, slot, 0);
             let inner = self.block();
             self.b
                 .ins()
                 .brif(is_node, inner, &[], found, &[BlockArg::Value(slot)]);
             self.enter(inner);
-            let number = self.masked(slot, NODE.trailing_zeros());
-            let start = self.shifted_left(number, next + 2);
-            let index = bits(self, from, next);
+            let slot_64 = self.b.ins().uextend(types::I64, slot);
+            let number = self.masked(slot_64, 31);
+            let start = self.shifted_left(number, UNIT_BITS + 2);
+            let size = strides.size(from);
+            let index = bits(self, from, size);
             let offset = self.shifted_left(index, 2);
             let node = self.b.ins().iadd(slots, start);
             let at = self.b.ins().iadd(node, offset);
-            slot = self.b.ins().uload32(flags, at, nodes);
-            from += next;
+            slot = self.b.ins().load(types::I32, flags, at, nodes);
+            from += size;
         }
         self.b.ins().jump(found, &[BlockArg::Value(slot)]);
         self.enter(found);
         let number = self.b.block_params(found)[0];
+        let number = self.b.ins().uextend(types::I64, number);
         let size = self.number(record as u64);
         let offset = self.b.ins().imul(number, size);
         self.b.ins().iadd(default, offset)

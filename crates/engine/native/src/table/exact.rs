@@ -6,6 +6,18 @@ use super::{Record, number_of};
 /// Slots at first; always a power of two.
 const FIRST: usize = 8;
 
+/// Entries up to which a table has each key in its home, if a start of the hash is found that does
+/// it.
+const SMALL: usize = 64;
+
+/// Entries up to which three quarters of the slots are free, of more a quarter: all slots are in the
+/// second-level cache, where more of them cost less than searches that go on.
+const MEDIUM: usize = 4096;
+
+/// Slots at most for each entry of a small table, and starts that are tried for each number of slots.
+const ROOM: usize = 16;
+const STARTS: u64 = 16;
+
 /// Records of entries by key.
 #[derive(Debug)]
 pub(super) struct Exact {
@@ -17,6 +29,8 @@ pub(super) struct Exact {
     /// of its key.
     slots: Vec<u64>,
     mask: usize,
+    /// What the hash of no words is.
+    start: u64,
     count: usize,
     /// Keys by the entries' numbers, to find what is to be removed.
     keys: Vec<u64>,
@@ -30,8 +44,8 @@ fn mix(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The hash of no words.
-pub(crate) const HASH_START: u64 = 0x9e37_79b9_7f4a_7c15;
+/// First start of a hash; others are its odd multiples.
+pub(super) const FIRST_START: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Multiplier of [`step`].
 pub(crate) const HASH_FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
@@ -44,10 +58,8 @@ pub(super) fn step(hash: u64, word: u64) -> u64 {
 
 /// A hash of the words of a key.
 #[inline]
-pub(super) fn hash(words: &[u64]) -> u64 {
-    words
-        .iter()
-        .fold(HASH_START, |hash, word| step(hash, *word))
+pub(super) fn hash(start: u64, words: &[u64]) -> u64 {
+    words.iter().fold(start, |hash, word| step(hash, *word))
 }
 
 impl Exact {
@@ -58,6 +70,7 @@ impl Exact {
             record,
             slots: Vec::new(),
             mask: FIRST - 1,
+            start: FIRST_START,
             count: 0,
             keys: Vec::new(),
             present: Vec::new(),
@@ -88,14 +101,20 @@ impl Exact {
         &self.slot(slot)[self.record..]
     }
 
+    /// The hash of a key.
+    #[inline]
+    pub(super) fn hash(&self, key: &[u64]) -> u64 {
+        hash(self.start, key)
+    }
+
     fn home(&self, key: &[u64]) -> usize {
-        hash(key) as usize & self.mask
+        self.hash(key) as usize & self.mask
     }
 
     /// The record of a key of `N` words, which is how many a key of this table has.
     #[inline]
     pub(super) fn find<const N: usize>(&self, key: [u64; N]) -> Option<Record> {
-        let mut slot = hash(&key) as usize & self.mask;
+        let mut slot = self.home(&key);
         loop {
             let words = &self.slots[slot * (self.record + N)..][..self.record + N];
             if number_of(words[0]) == 0 {
@@ -114,9 +133,9 @@ impl Exact {
         Some(Record(self.slot(slot).as_ptr()))
     }
 
-    /// The slots and the mask of their numbers, as generated code reads them.
-    pub(super) fn slots(&self) -> (*const u64, u64) {
-        (self.slots.as_ptr(), self.mask as u64)
+    /// The slots, the mask of their numbers and the start of the hash, as generated code reads them.
+    pub(super) fn slots(&self) -> (*const u64, u64, u64) {
+        (self.slots.as_ptr(), self.mask as u64, self.start)
     }
 
     /// Asks for the memory in which a key's record probably is: a slot may reach into a
@@ -142,11 +161,13 @@ impl Exact {
 
     /// Enters an entry, whose record has its number.
     pub(super) fn insert(&mut self, record: &[u64], key: &[u64]) {
-        if (self.count + 1) * 4 > (self.mask + 1) * 3 {
+        let room = if self.count < MEDIUM { 1 } else { 3 };
+        if (self.count + 1) * 4 > (self.mask + 1) * room {
             self.grow();
         }
         self.place(record, key);
         self.count += 1;
+        self.spread();
         let index = number_of(record[0]) as usize;
         if self.present.len() <= index {
             self.present.resize(index + 1, false);
@@ -168,8 +189,42 @@ impl Exact {
         key_slot.copy_from_slice(key);
     }
 
+    /// In a small table, gives each key its home, so that a search for it never goes on: how far it goes
+    /// cannot be foretold by the processor, packet by packet.
+    fn spread(&mut self) {
+        if self.count > SMALL {
+            return;
+        }
+        let used = |slot: &usize| self.number(*slot) != 0;
+        let used: Vec<usize> = (0..=self.mask).filter(used).collect();
+        if used.iter().all(|slot| self.home(self.key(*slot)) == *slot) {
+            return;
+        }
+        let keys: Vec<&[u64]> = used.iter().map(|slot| self.key(*slot)).collect();
+        let apart = |slots: usize, start: u64| {
+            let home = |key: &&[u64]| hash(start, key) as usize & (slots - 1);
+            let mut homes: Vec<usize> = keys.iter().map(home).collect();
+            homes.sort_unstable();
+            homes.windows(2).all(|pair| pair[0] != pair[1])
+        };
+        let sizes = std::iter::successors(Some(self.mask + 1), |slots| Some(slots * 2));
+        let found = sizes
+            .take_while(|slots| *slots <= FIRST.max(self.count * ROOM))
+            .flat_map(|slots| (0..STARTS).map(move |number| (slots, 2 * number + 1)))
+            .map(|(slots, factor)| (slots, FIRST_START.wrapping_mul(factor)))
+            .find(|(slots, start)| apart(*slots, *start));
+        if let Some((slots, start)) = found {
+            self.start = start;
+            self.resize(slots);
+        }
+    }
+
     fn grow(&mut self) {
-        let size = (self.mask + 1) * 2;
+        self.resize((self.mask + 1) * 2);
+    }
+
+    /// Places all entries anew, in so many slots.
+    fn resize(&mut self, size: usize) {
         let fresh = self.fresh(size);
         let old = std::mem::replace(&mut self.slots, fresh);
         self.mask = size - 1;
@@ -216,5 +271,28 @@ impl Exact {
 
     pub(super) fn bytes(&self) -> usize {
         (self.slots.capacity() + self.keys.capacity()) * 8 + self.present.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_tables_have_each_key_at_its_home() {
+        let mut table = Exact::new(1, 1);
+        for number in 1..=32_u64 {
+            table.insert(
+                &[number << 32],
+                &[number.wrapping_mul(0x1234_5678_9abc_def1)],
+            );
+            let used = |slot: &usize| table.number(*slot) != 0;
+            let used: Vec<usize> = (0..=table.mask).filter(used).collect();
+            assert_eq!(used.len() as u64, number);
+            assert!(
+                used.iter()
+                    .all(|slot| table.home(table.key(*slot)) == *slot)
+            );
+        }
     }
 }

@@ -1,12 +1,16 @@
-//! One key by longest prefix: a trie that looks at 16 bits first and then at 4 at a time,
-//! of keys above 32 bits at 8. A node of 4 bits is one line of the cache. Each of its
-//! slots has the best prefix so far, so that a lookup never goes back.
+//! One key by longest prefix: a trie that looks at 16 bits first, then at 8, and then at 4 at a
+//! time, of keys above 32 bits at 8: most routes of IPv4 have at most 24 bits, and end in the second
+//! node. Each slot has the best prefix so far, so that a lookup never goes back.
 //!
 //! A slot leads to a record rather than an entry: many routes have few next hops.
 
 use rustc_hash::FxHashMap;
 
 const FIRST_BITS: u32 = 16;
+
+/// Nodes are numbered by their first slots, which are multiples of 2 to the power of this: a node of
+/// so many bits is one line of the cache.
+pub(crate) const UNIT_BITS: u32 = 4;
 
 /// The slot leads to another node, whose number the other bits are.
 pub(crate) const NODE: u32 = 1 << 31;
@@ -18,8 +22,6 @@ pub(crate) struct Strides {
     pub(crate) width: u32,
     /// Bits that the first node looks at.
     pub(crate) first: u32,
-    /// Bits that all others look at.
-    pub(crate) next: u32,
 }
 
 impl Strides {
@@ -28,7 +30,16 @@ impl Strides {
         Strides {
             width,
             first: width.min(FIRST_BITS),
-            next: if width <= 32 { 4 } else { 8 },
+        }
+    }
+
+    /// Bits that a node looks at which begins `from` bits behind the highest.
+    pub(crate) fn size(self, from: u32) -> u32 {
+        match from {
+            0 => self.first,
+            FIRST_BITS => 8,
+            _ if self.width <= 32 => UNIT_BITS,
+            _ => 8,
         }
     }
 }
@@ -46,8 +57,8 @@ pub(super) struct Prefixes {
     records: Vec<FxHashMap<u128, u32>>,
     /// Value and length of each entry.
     entries: Vec<Option<(u128, u8)>>,
-    /// Nodes without use.
-    free: Vec<u32>,
+    /// Nodes without use, by the bits that they look at.
+    free: FxHashMap<u32, Vec<u32>>,
 }
 
 /// The node in which a prefix ends.
@@ -78,7 +89,7 @@ impl Prefixes {
             lengths: vec![0; 1 << strides.first],
             records: vec![FxHashMap::default(); width as usize + 1],
             entries: Vec::new(),
-            free: Vec::new(),
+            free: FxHashMap::default(),
         }
     }
 
@@ -96,18 +107,17 @@ impl Prefixes {
     }
 
     fn node(&self, number: u32) -> usize {
-        (1usize << self.strides.first) + ((number as usize) << self.strides.next)
+        (1usize << self.strides.first) + ((number as usize) << UNIT_BITS)
     }
 
     #[inline]
     pub(super) fn find(&self, key: u128) -> u32 {
-        let Strides { first, next, .. } = self.strides;
-        let mut slot = self.slots[self.bits(key, 0, first)];
-        let mut from = first;
+        let mut from = self.strides.first;
+        let mut slot = self.slots[self.bits(key, 0, from)];
         while slot & NODE != 0 {
-            let at = self.node(slot & !NODE) + self.bits(key, from, next);
-            slot = self.slots[at];
-            from += next;
+            let size = self.strides.size(from);
+            slot = self.slots[self.node(slot & !NODE) + self.bits(key, from, size)];
+            from += size;
         }
         slot
     }
@@ -120,17 +130,21 @@ impl Prefixes {
     /// Asks for the memory of the second slot that a lookup of a key looks at.
     #[inline]
     pub(super) fn prefetch(&self, key: u128) {
-        let Strides { first, next, .. } = self.strides;
+        let first = self.strides.first;
         let slot = self.slots[self.bits(key, 0, first)];
         if slot & NODE != 0 {
-            let at = self.node(slot & !NODE) + self.bits(key, first, next);
+            let size = self.strides.size(first);
+            let at = self.node(slot & !NODE) + self.bits(key, first, size);
             super::memory::prefetch(&self.slots[at]);
         }
     }
 
-    /// Bytes that lookups read.
+    /// Bytes of the lines of the cache that lookups read: of a node of more than one line those alone to
+    /// which keys lead.
     pub(super) fn looked_at(&self) -> usize {
-        self.slots.len() * 4
+        let first = 1 << self.strides.first;
+        let lines = (self.slots.len() - first).min(self.entries.len() << UNIT_BITS);
+        (first + lines) * 4
     }
 
     /// Enters the entry `number`, whose record is the `record`th.
@@ -186,14 +200,14 @@ impl Prefixes {
         while from + size < length {
             let slot = start + self.bits(value, from, size);
             let node = self.slots[slot] & !NODE;
-            way.push((slot, node));
             start = self.node(node);
             from += size;
-            size = self.strides.next;
+            size = self.strides.size(from);
+            way.push((slot, node, size));
         }
-        while let Some((slot, node)) = way.pop() {
+        while let Some((slot, node, size)) = way.pop() {
             let at = self.node(node);
-            let end = at + (1 << self.strides.next);
+            let end = at + (1 << size);
             let (first, length) = (self.slots[at], self.lengths[at]);
             let same = |part: usize| self.slots[part] == first && self.lengths[part] == length;
             if first & NODE != 0 || !(at..end).all(same) {
@@ -201,34 +215,42 @@ impl Prefixes {
             }
             self.slots[slot] = first;
             self.lengths[slot] = length;
-            self.free.push(node);
+            self.free.entry(size).or_default().push(node);
         }
     }
 
     /// The node in which a prefix ends, made if need be.
     fn descend(&mut self, value: u128, length: u32) -> End {
         let (mut start, mut from, mut size) = (0, 0, self.strides.first);
-        let node_size = 1 << self.strides.next;
         while from + size < length {
             let slot = start + self.bits(value, from, size);
+            from += size;
+            size = self.strides.size(from);
             if self.slots[slot] & NODE == 0 {
                 let above = (self.slots[slot], self.lengths[slot]);
-                let number = self.free.pop().unwrap_or_else(|| {
-                    let end = self.slots.len();
-                    self.slots.resize(end + node_size, 0);
-                    self.lengths.resize(end + node_size, 0);
-                    ((end - (1 << self.strides.first)) >> self.strides.next) as u32
-                });
+                let number = self.free_node(size);
                 let at = self.node(number);
-                self.slots[at..at + node_size].fill(above.0);
-                self.lengths[at..at + node_size].fill(above.1);
+                self.slots[at..at + (1 << size)].fill(above.0);
+                self.lengths[at..at + (1 << size)].fill(above.1);
                 self.slots[slot] = NODE | number;
             }
             start = self.node(self.slots[slot] & !NODE);
-            from += size;
-            size = self.strides.next;
         }
         End { start, from, size }
+    }
+
+    /// A node without use that looks at so many bits.
+    fn free_node(&mut self, size: u32) -> u32 {
+        if let Some(number) = self.free.get_mut(&size).and_then(Vec::pop) {
+            return number;
+        }
+        let (end, room) = (self.slots.len(), self.slots.capacity());
+        self.slots.resize(end + (1 << size), 0);
+        self.lengths.resize(end + (1 << size), 0);
+        if self.slots.capacity() > room {
+            super::memory::prefer_huge_pages(self.slots.as_ptr(), self.slots.capacity() * 4);
+        }
+        ((end - (1 << self.strides.first)) >> UNIT_BITS) as u32
     }
 
     /// Visits all slots, other than nodes, under a prefix that ends in a node.
@@ -242,12 +264,15 @@ impl Prefixes {
         let End { start, from, size } = end;
         let open = from + size - length;
         let first = start + (self.bits(value, from, size) >> open << open);
-        let mut waiting: Vec<usize> = (first..first + (1 << open)).collect();
-        while let Some(slot) = waiting.pop() {
+        let below = from + size;
+        let mut waiting: Vec<(usize, u32)> = (first..first + (1 << open))
+            .map(|slot| (slot, below))
+            .collect();
+        while let Some((slot, from)) = waiting.pop() {
             let content = self.slots[slot];
             if content & NODE != 0 {
-                let at = self.node(content & !NODE);
-                waiting.extend(at..at + (1 << self.strides.next));
+                let (at, size) = (self.node(content & !NODE), self.strides.size(from));
+                waiting.extend((at..at + (1 << size)).map(|slot| (slot, from + size)));
             } else {
                 visit(self, slot);
             }

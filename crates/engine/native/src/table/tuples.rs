@@ -4,7 +4,7 @@
 //! express, a range, is compared in the candidates.
 
 use super::KeyShape;
-use super::exact::{HASH_START, hash, step};
+use super::exact::{FIRST_START, hash, step};
 use rustc_hash::FxHashMap;
 use stateplane_runtime::bits::{WORD, mask, word_count};
 use stateplane_runtime::table::Rule;
@@ -94,7 +94,7 @@ impl Tuples {
             self.tuples.len() - 1
         });
         let tuple = &mut self.tuples[at];
-        let same = tuple.entries.entry(hash(&key)).or_default();
+        let same = tuple.entries.entry(hash(FIRST_START, &key)).or_default();
         let entries = &self.entries;
         let place = same.partition_point(|&other| {
             entries[other as usize]
@@ -126,7 +126,7 @@ impl Tuples {
             return;
         };
         let tuple = &mut self.tuples[at];
-        let hashed = hash(&entry.key);
+        let hashed = hash(FIRST_START, &entry.key);
         if let Some(same) = tuple.entries.get_mut(&hashed) {
             same.retain(|&other| other != number);
             if same.is_empty() {
@@ -157,7 +157,7 @@ impl Tuples {
             let masked = key.iter().zip(&*tuple.mask);
             let hashed = masked
                 .clone()
-                .fold(HASH_START, |hash, (key, mask)| step(hash, key & mask));
+                .fold(FIRST_START, |hash, (key, mask)| step(hash, key & mask));
             let Some(numbers) = tuple.entries.get(&hashed) else {
                 continue;
             };

@@ -50,7 +50,10 @@ fn flows_cost_no_heartbeats() {
         packets_per_s: 1e7,
         ..traffic()
     };
-    let (one, other) = (load(&traffic(), &with_heads(1.0)), load(&more, &with_heads(1.0)));
+    let (one, other) = (
+        load(&traffic(), &with_heads(1.0)),
+        load(&more, &with_heads(1.0)),
+    );
     assert_eq!(one, other);
 }
 

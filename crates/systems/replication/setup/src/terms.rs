@@ -283,21 +283,24 @@ struct Known {
 
 fn chains(state: &TargetState) -> impl Iterator<Item = Known> {
     let entries = state.table(CHAINS_TABLE).map(|table| table.entries());
-    entries.unwrap_or_default().into_iter().filter_map(|listed| {
-        let [KeyMatch::Exact(shard)] = &listed.entry.keys[..] else {
-            return None;
-        };
-        // As `Chain::entry` has them: address, MAC address, port, epoch, MTU.
-        let [address, _, port, epoch, _] = &listed.entry.data[..] else {
-            return None;
-        };
-        Some(Known {
-            shard: u16::try_from(shard).ok()?,
-            head: Ipv4Addr::from_bits(number(address)),
-            port: Port::try_from(port).ok()?,
-            epoch: number(epoch),
+    entries
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|listed| {
+            let [KeyMatch::Exact(shard)] = &listed.entry.keys[..] else {
+                return None;
+            };
+            // As `Chain::entry` has them: address, MAC address, port, epoch, MTU.
+            let [address, _, port, epoch, _] = &listed.entry.data[..] else {
+                return None;
+            };
+            Some(Known {
+                shard: u16::try_from(shard).ok()?,
+                head: Ipv4Addr::from_bits(number(address)),
+                port: Port::try_from(port).ok()?,
+                epoch: number(epoch),
+            })
         })
-    })
 }
 
 fn number(value: &BigUint) -> u32 {

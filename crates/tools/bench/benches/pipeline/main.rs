@@ -97,7 +97,10 @@ fn main() -> std::io::Result<()> {
         ("nat", nat::run),
         ("acl", acl::run),
         ("sketch", sketch::run),
-        ("scaling", scaling::run),
+        ("exact", scaling::exact_keys),
+        ("prefixes", scaling::prefixes),
+        ("ternary", scaling::ternary),
+        ("memory", scaling::flow_memory),
         ("loading", loading::run),
     ] {
         if wanted(name) {

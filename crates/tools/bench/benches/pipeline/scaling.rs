@@ -16,7 +16,7 @@ const SIZES: [u64; 4] = [10, 1000, 100_000, 1_000_000];
 /// there.
 const MOST_VECTORS: u64 = 1000;
 
-fn exact_keys(report: &mut Report) {
+pub fn exact_keys(report: &mut Report) {
     for entries in SIZES {
         let mut numbers = Numbers(4);
         let address = |station: u64| (station.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 16;
@@ -47,7 +47,7 @@ fn exact_keys(report: &mut Report) {
     }
 }
 
-fn prefixes(report: &mut Report) {
+pub fn prefixes(report: &mut Report) {
     for entries in SIZES {
         let mut numbers = Numbers(5);
         let routes = forward::routes(&mut numbers, entries as usize);
@@ -66,7 +66,7 @@ fn prefixes(report: &mut Report) {
     }
 }
 
-fn ternary(report: &mut Report) {
+pub fn ternary(report: &mut Report) {
     for entries in SIZES {
         let mut numbers = Numbers(6);
         // One rule is for what the others leave.
@@ -135,7 +135,7 @@ impl Lookup {
 }
 
 /// Bytes of registers that a flow of the NAT takes.
-fn flow_memory(report: &mut Report) {
+pub fn flow_memory(report: &mut Report) {
     let bytes = |path: &str, registers: &[&str]| -> f64 {
         let engine = Native::new(compile(path), Default::default()).expect("the program loads");
         let mut strides = Vec::new();
@@ -159,11 +159,4 @@ fn flow_memory(report: &mut Report) {
             &["outbound_key", "outbound_port", "inbound_endpoint"],
         ),
     );
-}
-
-pub fn run(report: &mut Report) {
-    exact_keys(report);
-    prefixes(report);
-    ternary(report);
-    flow_memory(report);
 }

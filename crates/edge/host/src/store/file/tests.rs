@@ -132,10 +132,7 @@ fn each_contradiction_has_its_code() {
     assert_eq!(code("shards = 2", "position = 3"), "S002");
     assert_eq!(code("10.0.0.13", "10.0.0.11"), "H106");
     assert_eq!(code("inbound_class = 2", ""), "H107");
-    assert_eq!(
-        code("term_ms = 50", "term_ms = 4294968"),
-        "H108"
-    );
+    assert_eq!(code("term_ms = 50", "term_ms = 4294968"), "H108");
     assert_eq!(code("tcp = 120", "tcp = 9223372036854775807"), "H108");
     assert_eq!(code("term_ms = 50", "term_ms = 400"), "S031");
     assert_eq!(code("[\"203.0.113.1\"]", "[]"), "S011");

@@ -1,8 +1,8 @@
 //! A server's ports: what watches, links and keys do to them.
 
-use super::frames::hear;
 use super::super::workers::Duties;
 use super::super::{RemoteCalls, SwitchServerError};
+use super::frames::hear;
 use super::{Notify, SwitchServer};
 
 use crate::clock::boot_time_us;

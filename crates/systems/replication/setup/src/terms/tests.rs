@@ -14,8 +14,26 @@ fn term(since: u64, deadline: u64) -> Term {
 #[test]
 fn an_element_permits_no_more_than_the_term() {
     let hour = 3_600_000_000;
-    for since in [0, 1, 255, 256, 1_000_000, 77 * hour + 12_345, (1 << 48) - 6 * hour] {
-        for length in [1, 300, 1023, 1024, 100_000, 99_804, hour, 4 * hour, 5 * hour] {
+    for since in [
+        0,
+        1,
+        255,
+        256,
+        1_000_000,
+        77 * hour + 12_345,
+        (1 << 48) - 6 * hour,
+    ] {
+        for length in [
+            1,
+            300,
+            1023,
+            1024,
+            100_000,
+            99_804,
+            hour,
+            4 * hour,
+            5 * hour,
+        ] {
             let of = term(since, since + length);
             let read = term_of(element(of));
             if length >= 2048 {
