@@ -122,6 +122,25 @@ impl Switch {
         }
     }
 
+    /// Sends a heartbeat, and hears the promise.
+    fn beat(&self, to: SocketAddrV4) {
+        let beat = Heartbeat {
+            switch_id: self.number,
+            incarnation: 1,
+            number: 1,
+            send_time: boot_time_us(),
+            stream: 0,
+            version: 0,
+        };
+        self.socket.send_to(&beat.to_vec().unwrap(), to).unwrap();
+        let (from, bytes) = self.receive();
+        assert_eq!(from, to);
+        let Ok(Message::Reply(promise)) = Message::parse(&bytes) else {
+            panic!("a reply to the heartbeat");
+        };
+        assert_eq!(promise.promise, 100_000);
+    }
+
     fn send(&self, to: SocketAddrV4, request: &Repr<'_>) {
         self.socket.send_to(&request.to_vec().unwrap(), to).unwrap();
     }
@@ -195,22 +214,7 @@ fn another_switch_gets_the_state_when_the_lease_is_over() {
     one.send(chain.address(0), &write);
     one.receive();
 
-    let beat = Heartbeat {
-        switch_id: 1,
-        incarnation: 1,
-        number: 1,
-        send_time: boot_time_us(),
-        stream: 0,
-        version: 0,
-    };
-    let beat = beat.to_vec().unwrap();
-    one.socket.send_to(&beat, chain.address(0)).unwrap();
-    let (from, bytes) = one.receive();
-    assert_eq!(from, chain.address(0));
-    let Ok(Message::Reply(promise)) = Message::parse(&bytes) else {
-        panic!("a reply to the heartbeat");
-    };
-    assert_eq!(promise.promise, 100_000);
+    one.beat(chain.address(0));
 
     let asked = boot_time_us();
     let lease = two.request(MessageType::LeaseRequest, counter(1));
@@ -249,6 +253,7 @@ fn a_lease_that_is_recalled_and_given_up_moves_at_once() {
     let (_, bytes) = one.receive();
     let first = Repr::parse(&Packet::new_checked(&bytes).unwrap());
 
+    one.beat(chain.address(0));
     let lease = two.request(MessageType::LeaseRequest, counter(1));
     two.send(chain.address(0), &lease);
     let (from, bytes) = one.receive();
