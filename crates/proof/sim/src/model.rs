@@ -138,8 +138,8 @@ impl Model {
     fn may_use(&self, now: u64, key: &Key) -> bool {
         let term = self.read[usize::from(self.shard(key))];
         self.flows.get(key).is_some_and(|flow| {
-            let permits = now < term.deadline
-                && (flow.asked_at > term.since || self.faults.ignore_since);
+            let permits =
+                now < term.deadline && (flow.asked_at > term.since || self.faults.ignore_since);
             flow.slot.granted && !flow.recalled && permits
         })
     }
@@ -477,7 +477,6 @@ impl Flow {
         self.recalled = true;
         Some(self.slot.sequence)
     }
-
 
     /// Rule 4: whether the packet of this request comes back for the first time.
     fn returns(&mut self, request: u32) -> bool {

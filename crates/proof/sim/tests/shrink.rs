@@ -22,7 +22,7 @@ fn size(report: &Report) -> usize {
 #[test]
 fn what_is_left_has_the_same_objection_and_can_be_read() {
     // How many times smaller each gets at least: what a join needs takes many entries, and a late
-        // write many terms.
+    // write many terms.
     for (rule, scenario, times) in [
         (Rule::LeaseExpiry, Scenario::tug_of_war(), 4),
         (Rule::EpochCheck, Scenario::tug_of_war(), 1),
