@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(crate) const MODELLED: &str = "counter";
 
 const LEASE_ATTEMPTS: u16 = 16;
+/// µs for which a slot must have been unused that is given to another flow.
+const UNUSED: u64 = 200_000;
 /// µs from the write of a deadline to that of the beginning of its term, with a fault.
 const TORN: u64 = 3_000;
 /// Requests behind the newest whose packets may still come back.
@@ -136,8 +138,8 @@ impl Model {
     fn may_use(&self, now: u64, key: &Key) -> bool {
         let term = self.read[usize::from(self.shard(key))];
         self.flows.get(key).is_some_and(|flow| {
-            let permits = now < term.deadline
-                && (flow.asked_at > term.since || self.faults.ignore_since);
+            let permits =
+                now < term.deadline && (flow.asked_at > term.since || self.faults.ignore_since);
             flow.slot.granted && !flow.recalled && permits
         })
     }
@@ -187,7 +189,7 @@ impl Model {
         if self.flows.len() >= self.capacity {
             let idle = self.flows.iter().filter(|(_, flow)| {
                 let slot = &flow.slot;
-                slot.granted && slot.sequence == slot.acknowledged && flow.used_at < now
+                slot.granted && slot.sequence == slot.acknowledged && flow.used_at + UNUSED <= now
             });
             let idle = idle.min_by_key(|(_, flow)| flow.used_at);
             let Some(idle) = idle.map(|(idle, _)| *idle) else {
@@ -475,7 +477,6 @@ impl Flow {
         self.recalled = true;
         Some(self.slot.sequence)
     }
-
 
     /// Rule 4: whether the packet of this request comes back for the first time.
     fn returns(&mut self, request: u32) -> bool {

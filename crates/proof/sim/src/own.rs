@@ -29,7 +29,7 @@ use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_protect::{Snapshots, protect};
 use stateplane_runtime::{Engine as _, TargetState, Value};
-use stateplane_setup::SetupError;
+use stateplane_setup::{BEAT, SetupError};
 use stateplane_stf::{Command, Script};
 use stateplane_switch::Switch;
 use stateplane_syntax::{FileLoader, MemoryLoader, Options as Reading};
@@ -234,10 +234,12 @@ impl Own {
         };
         let mut engine = Interp::new(program.clone(), stateplane_interp::Options::default())?;
         self.configure(engine.state_mut());
-        let heard = engine.state_mut().register_mut("replication_heard");
-        heard
-            .and_then(|heard| heard.write(PROBED_SHARD.into(), &Value::from(now)))
-            .map_err(SetupError::from)?;
+        for (register, index) in [("replication_heard", PROBED_SHARD), (BEAT, 0)] {
+            let heard = engine.state_mut().register_mut(register);
+            heard
+                .and_then(|heard| heard.write(index.into(), &Value::from(now)))
+                .map_err(SetupError::from)?;
+        }
         Ok(P4Switch::new(
             engine,
             ProgramKind::Own(self.class),

@@ -13,7 +13,7 @@ fn run(program: ProgramKind, scenario: Scenario, seeds: u64) {
     for report in reports(options, 0..seeds) {
         assert!(report.is_good(), "{report}");
         let coverage = report.coverage;
-        assert!(coverage.outputs * 3 > coverage.inputs, "{report}");
+        assert!(coverage.outputs * 4 > coverage.inputs, "{report}");
         deaths += coverage.store_deaths;
         snapshots += coverage.snapshots;
     }
@@ -71,7 +71,7 @@ fn run_failing(program: ProgramKind, scenario: Scenario, seeds: u64) {
     for report in reports(options, 0..seeds) {
         assert!(report.is_good(), "{report}");
         let coverage = report.coverage;
-        assert!(coverage.outputs * 3 > coverage.inputs, "{report}");
+        assert!(coverage.outputs * 4 > coverage.inputs, "{report}");
         ended += coverage.disk_failures;
         refused += coverage.failed_starts;
     }

@@ -88,7 +88,7 @@ fn program(name: &str) -> Own {
 
 #[test]
 fn port_knocking_survives() {
-    survives(|| program("port_knocking"), 3);
+    survives(|| program("port_knocking"), 8);
 }
 
 #[test]

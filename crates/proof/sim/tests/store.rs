@@ -124,9 +124,12 @@ fn without_lease_expiry_the_checker_objects() {
     );
 }
 
-/// Clocks that drift by five times the default bound of rule 1, and leases that are not recalled.
+/// Clocks that drift by five times the default bound of rule 1, terms that are long, and leases that
+/// are not recalled.
 const ROUGH_CLOCKS: Scenario = Scenario {
     drift: 5_000,
+    term: 300_000,
+    backing: 600_000,
     recall: false,
     ..Scenario::tug_of_war()
 };

@@ -121,13 +121,15 @@ const LATE_TERMS: Scenario = Scenario {
 
 /// Terms that lapse all the time, on links on which much comes late.
 const LAPSING: Scenario = Scenario {
-    term: 6_000,
+    term: 10_000,
     backing: 60_000,
     severings: 0,
+    flows: 2,
     bursts: 6_000,
     traffic: 3_000_000,
     protocol_link: LinkQuality {
         loss: 200,
+        jitter: 6_000,
         straggle: 300,
         ..Scenario::echoes().protocol_link
     },
@@ -215,7 +217,7 @@ fn without_noticed_lapses_the_checker_objects() {
 
 #[test]
 fn without_since_from_replies_the_checker_objects() {
-    model_without(Rule::SinceReply, LAPSING);
+    without(Rule::SinceReply, ProgramKind::Model, LAPSING, &SINGLE, 20);
 }
 
 #[test]

@@ -194,7 +194,8 @@ impl Sockets {
             if is_term(received.message) {
                 take(now, from, received.message);
             } else if self.held.len() < MOST_HELD {
-                self.held.push_back((now, (from, received.message.to_vec())));
+                self.held
+                    .push_back((now, (from, received.message.to_vec())));
             }
         }
         Ok(())

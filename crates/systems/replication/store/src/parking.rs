@@ -176,7 +176,10 @@ impl Parking {
 
     /// When the holders of that flow were first recalled for which this was done first.
     pub(crate) fn longest(&self) -> Option<u64> {
-        self.queues.values().filter_map(|queue| queue.recalled).min()
+        self.queues
+            .values()
+            .filter_map(|queue| queue.recalled)
+            .min()
     }
 
     /// When a queue is to be looked at next.
@@ -242,11 +245,20 @@ mod tests {
     #[test]
     fn flows_and_bytes_are_bounded() {
         let mut parking = parking(2, 300);
-        assert_eq!(parking.park(0, FLOW, request(1, 1, 72), 9, 1), Parked::Waiting);
-        assert_eq!(parking.park(0, FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
+        assert_eq!(
+            parking.park(0, FLOW, request(1, 1, 72), 9, 1),
+            Parked::Waiting
+        );
+        assert_eq!(
+            parking.park(0, FLOW, request(1, 2, 72), 9, 1),
+            Parked::Waiting
+        );
         assert_eq!(parking.park(0, FLOW, request(1, 3, 72), 9, 1), Parked::Full);
         let other = (1, FLOW.1);
-        assert_eq!(parking.park(0, other, request(1, 1, 157), 5, 1), Parked::Full);
+        assert_eq!(
+            parking.park(0, other, request(1, 1, 157), 5, 1),
+            Parked::Full
+        );
         assert_eq!(
             parking.park(0, other, request(1, 1, 156), 5, 1),
             Parked::Waiting
@@ -266,7 +278,10 @@ mod tests {
             parking.park(0, FLOW, request(1, 1, 100), 9, 1),
             Parked::Waiting
         );
-        assert_eq!(parking.park(0, FLOW, request(1, 2, 72), 9, 1), Parked::Waiting);
+        assert_eq!(
+            parking.park(0, FLOW, request(1, 2, 72), 9, 1),
+            Parked::Waiting
+        );
         assert_eq!(parking.park(0, FLOW, request(1, 3, 72), 9, 1), Parked::Full);
         // With its packet on board the second one would be too much.
         assert_eq!(

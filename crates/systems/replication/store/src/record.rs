@@ -91,7 +91,6 @@ impl Lease {
             Lease::Shared(holders) => holders,
         }
     }
-
 }
 
 /// A flow's state: short ones, as most programs have, lie in the record itself.
@@ -290,9 +289,8 @@ mod tests {
     #[test]
     fn places_are_reused_only_of_one_that_is_over() {
         let record = record(Lease::Shared(vec![holder(1), holder(2)]));
-        let place = |limit, over: u32| {
-            record.place_for(&owner(3), limit, |h| h.owner.switch == over)
-        };
+        let place =
+            |limit, over: u32| record.place_for(&owner(3), limit, |h| h.owner.switch == over);
         assert_eq!(place(3, 0), Some(2));
         assert_eq!(place(2, 0), None);
         assert_eq!(place(2, 2), Some(1));

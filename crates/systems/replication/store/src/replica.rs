@@ -39,12 +39,12 @@ use crate::shard::{Records, Shard};
 pub(crate) use ahead::fetch;
 use compare::Comparing;
 use feed::Feed;
+use idle::Question;
 use install::Install;
 pub(crate) use pairs::standing;
 use persist::LONGEST_WINDOW;
 pub(crate) use persist::{Restoring, SavedReplica};
 pub use place::Place;
-use idle::Question;
 use reclaim::Reclaims;
 
 /// Destination of a datagram.

@@ -119,7 +119,9 @@ impl Begin {
 
 /// An entry of the older version, behind `front` bytes, in the present one.
 pub(crate) fn upgrade(front: usize, body: &[u8]) -> Result<Vec<u8>, RecoveryError> {
-    let (before, entry) = body.split_at_checked(front).ok_or(RecoveryError::Malformed)?;
+    let (before, entry) = body
+        .split_at_checked(front)
+        .ok_or(RecoveryError::Malformed)?;
     // The times of a lease, 8 bytes behind the first 8, are no more.
     let (fixed, rest) = entry.split_at_checked(8).ok_or(RecoveryError::Malformed)?;
     let (_, rest) = rest.split_at_checked(8).ok_or(RecoveryError::Malformed)?;

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use core::net::SocketAddrV4;
 
 use persist::Unsaved;
-use terms::Terms;
 use serde::Serialize;
 use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
 use stateplane_wire::Error;
@@ -24,6 +23,7 @@ use stateplane_wire::chain;
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message};
 use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr, older};
 use stateplane_wire::term::is_term;
+use terms::Terms;
 
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;

@@ -193,8 +193,7 @@ impl Terms {
             let Ok(Message::Reply(reply)) = Message::parse(bytes) else {
                 return false;
             };
-            let ours =
-                reply.switch_id == self.switch_id && reply.incarnation == self.incarnation;
+            let ours = reply.switch_id == self.switch_id && reply.incarnation == self.incarnation;
             if !ours || reply.send_time > now {
                 return false;
             }
@@ -306,7 +305,9 @@ impl Terms {
 
     /// When each head was heard last; of one that never was, when it was first asked.
     pub fn heard(&self) -> impl Iterator<Item = (Ipv4Addr, u64)> {
-        self.heads.iter().map(|(address, head)| (*address, head.heard))
+        self.heads
+            .iter()
+            .map(|(address, head)| (*address, head.heard))
     }
 
     /// Number of times that the term for a shard had ended before it went on.

@@ -3,7 +3,10 @@
 use crate::corpus;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
-use stateplane_wire::{chain, control, coordination_control, ethernet, greeting, ipv4, multicast, multicast_control, replication, sync, tcp, term, udp};
+use stateplane_wire::{
+    chain, control, coordination_control, ethernet, greeting, ipv4, multicast, multicast_control,
+    replication, sync, tcp, term, udp,
+};
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -68,7 +71,10 @@ pub(super) fn decoders(input: &[u8]) {
             term::Message::Question(question) => Ok(question.to_vec()),
             term::Message::Answer(answer) => Ok(answer.to_vec()),
         };
-        assert_eq!(bytes.map(|bytes| term::Message::parse(&bytes)), Ok(Ok(message)));
+        assert_eq!(
+            bytes.map(|bytes| term::Message::parse(&bytes)),
+            Ok(Ok(message))
+        );
     }
     if let Ok(greeting) = greeting::Greeting::parse(input) {
         assert_eq!(greeting::Greeting::parse(&greeting.to_vec()), Ok(greeting));

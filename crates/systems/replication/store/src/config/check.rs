@@ -56,7 +56,10 @@ impl Config {
             ("time of silence", limits.silence),
             ("first time between recalls", limits.recall_first),
             ("time until a shard is withheld", limits.withhold_after),
-            ("time between questions for backing", limits.backing_interval),
+            (
+                "time between questions for backing",
+                limits.backing_interval,
+            ),
             ("bound of the time between recalls", limits.recall_bound),
             ("first resend time", limits.resend_first),
             ("bound of the resend time", limits.resend_bound),

@@ -477,7 +477,11 @@ impl Replica {
                         queue.recall_after = (2 * interval).min(limits.recall_bound);
                         let again = self.recall(now, &asked, until, interval);
                         let withheld = recalled.saturating_add(limits.withhold_after);
-                        let again = if withheld > now { again.min(withheld) } else { again };
+                        let again = if withheld > now {
+                            again.min(withheld)
+                        } else {
+                            again
+                        };
                         due = due.max(again);
                     }
                     at += 1;

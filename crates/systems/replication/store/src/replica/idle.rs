@@ -208,7 +208,11 @@ impl Replica {
                 self.counters.withheld += u64::from(is_new);
             }
         }
-        Some(if withheld > now { next.min(withheld) } else { next })
+        Some(if withheld > now {
+            next.min(withheld)
+        } else {
+            next
+        })
     }
 
     pub(super) fn end_question(&mut self, flow: &Flow) {
@@ -219,7 +223,10 @@ impl Replica {
 
     /// The record that speaks for that of `flow` in the list of idle times.
     fn watched(&self, flow: &Flow) -> Flow {
-        let record = self.shards.get(&flow.0).and_then(|it| it.records.get(&flow.1));
+        let record = self
+            .shards
+            .get(&flow.0)
+            .and_then(|it| it.records.get(&flow.1));
         let is_watched = record.is_some_and(|record| record.looked_at.is_some());
         let other = record.and_then(|record| record.mapped_to);
         (flow.0, other.filter(|_| !is_watched).unwrap_or(flow.1))

@@ -413,6 +413,10 @@ impl Recovery {
         }
         server.outbox.clear();
         server.unsaved = Unsaved::default();
+        for hosted in server.chains.values_mut() {
+            hosted.settled = 0;
+        }
+        server.terms.look_again();
         server.starts = server.starts.saturating_add(1);
         if self.version < VERSION {
             let older = server.template.older_lease;

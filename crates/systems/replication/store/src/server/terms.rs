@@ -7,7 +7,9 @@ use std::sync::Arc;
 use core::net::SocketAddrV4;
 
 use stateplane_term::{Received, Stream};
-use stateplane_wire::term::{Answer, Heartbeat, MOST_WITHHELD, Message, Question, Reply, Row, row_flag};
+use stateplane_wire::term::{
+    Answer, Heartbeat, MOST_WITHHELD, Message, Question, Reply, Row, row_flag,
+};
 
 use super::{Datagram, Hosted, Management, Recipient, Server};
 use crate::record::Owner;
@@ -159,8 +161,7 @@ impl Server {
                     changes,
                 };
                 self.counters.backing_answered += 1;
-                self.terms
-                    .send(Recipient::Neighbour(from), answer.to_vec());
+                self.terms.send(Recipient::Neighbour(from), answer.to_vec());
             }
             Ok(Message::Answer(answer)) => self.backed(now, from, &answer),
             _ => self.counters.term_malformed += 1,
@@ -283,7 +284,9 @@ impl Server {
                 if let Some(backer) = self.terms.backers.get_mut(&link) {
                     backer.lacks = true;
                     if backer.silent_since.is_none() {
-                        backer.due = backer.due.min(now.saturating_add(self.template.limits.backing_first));
+                        backer.due = backer
+                            .due
+                            .min(now.saturating_add(self.template.limits.backing_first));
                     }
                 }
             }
@@ -293,7 +296,8 @@ impl Server {
                 self.terms.lapses = Some(first.min(until)).filter(|at| *at < u64::MAX);
             }
             let covers = u8::from(covers) * row_flag::HOLDS;
-            self.terms.set(number, epoch, covers, row_flag::HOLDS | joined);
+            self.terms
+                .set(number, epoch, covers, row_flag::HOLDS | joined);
         }
     }
 

@@ -6,7 +6,9 @@ use stateplane_wire::term::is_term;
 
 use super::*;
 use crate::replica::Replica;
-use crate::server::testing::{self, SWITCH, configure, heartbeats, member, recovered, save, sent, started};
+use crate::server::testing::{
+    self, SWITCH, configure, heartbeats, member, recovered, save, sent, started,
+};
 use crate::server::{LostEntries, Recipient};
 
 fn fixed(chain_length: u8) -> Setup {

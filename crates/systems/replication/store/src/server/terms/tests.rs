@@ -196,6 +196,20 @@ fn a_configuration_that_is_not_on_the_disk_is_not_followed() {
 }
 
 #[test]
+fn a_server_that_comes_back_follows_what_its_disk_has() {
+    let setup = testing::managed(member(1, 7), 1_000_000);
+    let mut server = setup.server(1).unwrap();
+    let mut records: Vec<_> = server.saved_state().unwrap().collect();
+    for epoch in 1..4 {
+        configure(&mut server, &configuration(epoch, &[1], None));
+        save(&mut server, &mut records);
+    }
+    assert!(covers(&mut server, 10));
+    let mut back = testing::recovered(setup, &records).unwrap();
+    assert!(covers(&mut back, 10));
+}
+
+#[test]
 fn a_replica_that_may_have_joined_must_back_too() {
     let config = configuration(1, &[1, 2], Some(3));
     let (mut head, mut tail) = (server_in(1, &config), server_in(2, &config));
