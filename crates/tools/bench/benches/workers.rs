@@ -11,7 +11,7 @@ use stateplane_bench::switch::compile;
 use stateplane_bench::{Report, Sample, frame};
 use stateplane_host::switch::{SwitchFile, flow_hash};
 use stateplane_native::{Compiled, Native, Options};
-use stateplane_runtime::Fellow;
+use stateplane_runtime::{Engine as _, Fellow};
 use stateplane_switch::{Switch, SwitchConfig};
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddrV4};

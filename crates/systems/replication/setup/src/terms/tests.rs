@@ -148,7 +148,7 @@ fn heartbeats_pass_the_program_and_terms_come_to_its_register() {
     assert_eq!((heartbeat.switch_id, heartbeat.incarnation), (7, 99));
 
     assert!(heartbeats.handle_reply(1_500, HEAD, &reply(&heartbeat)));
-    let mut write = |heartbeats: &mut Heartbeats, switch: &mut Switch<Interp>| {
+    let write = |heartbeats: &mut Heartbeats, switch: &mut Switch<Interp>| {
         while let Some(write) = heartbeats.poll_write() {
             write.apply(switch.engine_mut().state_mut());
         }
