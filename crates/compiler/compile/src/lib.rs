@@ -30,19 +30,20 @@ pub fn shipped(path: &str) -> Source<MemoryLoader> {
     Source::new(MemoryLoader::new(), &path_of(path))
 }
 
-/// The program `main`, which includes at most what is built in, with `change` done to the text of it and of
-/// each file: for tests of what programs lose without some part of the library.
-pub fn changed(
-    main: &str,
-    change: impl Fn(&str) -> String,
-) -> Source<ReadBy<impl Fn(&str) -> Option<String>>> {
+/// The program `main`, which includes at most what is built in, with the atomic blocks of all its files or
+/// with plain ones in their place: for tests of what workers do to a program without them.
+pub fn with_blocks(main: &str, blocks: bool) -> Source<ReadBy<impl Fn(&str) -> Option<String>>> {
     let read = move |path: &str| {
         let text = match path {
             TEXT => Some(main),
             _ if path.starts_with("lib/") => stateplane_library::text(path),
             _ => None,
-        };
-        text.map(&change)
+        }?;
+        Some(if blocks {
+            text.to_owned()
+        } else {
+            text.replace("@atomic {", "{")
+        })
     };
     file(TEXT, read).include_dirs(["lib".to_owned()])
 }

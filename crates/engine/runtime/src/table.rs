@@ -265,7 +265,7 @@ pub struct Table {
     log: Log,
 }
 
-/// What a packet of `bytes` bytes counts for a direct meter, if there is one: these, or 1.
+/// The amount by which a packet of `bytes` bytes fills a direct meter, if there is one: its bytes, or 1.
 fn metered(by_bytes: Option<bool>, bytes: u64) -> Option<u64> {
     by_bytes.map(|by_bytes| if by_bytes { bytes } else { 1 })
 }

@@ -41,14 +41,7 @@ const LENGTHS: [usize; 3] = [16, 128, 300];
 /// The program of the switches, with its atomic blocks or without.
 fn program(blocks: bool) -> Compiled {
     let text = stateplane_library::text("apps/coordination/coordination_switch.p4");
-    let change = |text: &str| {
-        if blocks {
-            text.to_owned()
-        } else {
-            text.replace("@atomic {", "{")
-        }
-    };
-    let source = stateplane_compile::changed(text.expect("it is built in"), change)
+    let source = stateplane_compile::with_blocks(text.expect("it is built in"), blocks)
         .define("COORDINATION_GROUPS", "2");
     let program = source.program().expect("the program compiles");
     Compiled::guarded(program).expect("it loads")

@@ -36,14 +36,7 @@ const FREED: u64 = 26;
 /// The program of the switches, with its atomic blocks or without.
 fn program(blocks: bool) -> Compiled {
     let text = stateplane_library::text("apps/multicast/multicast_switch.p4");
-    let change = |text: &str| {
-        if blocks {
-            text.to_owned()
-        } else {
-            text.replace("@atomic {", "{")
-        }
-    };
-    let source = stateplane_compile::changed(text.expect("it is built in"), change)
+    let source = stateplane_compile::with_blocks(text.expect("it is built in"), blocks)
         .define("MULTICAST_GROUPS", "1")
         .define("MULTICAST_WINDOW", &WINDOW.to_string());
     let program = source.program().expect("the program compiles");

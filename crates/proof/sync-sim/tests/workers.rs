@@ -40,14 +40,7 @@ fn made(program: &str, blocks: bool) -> (Compiled, Plan) {
     let (loader, options) = (source.loader(), source.options());
     let made = synchronise(loader, source.main_file(), options, Selection::Annotated);
     let (instrumented, plan) = made.program.expect("it can be synchronised");
-    let change = |text: &str| {
-        if blocks {
-            text.to_owned()
-        } else {
-            text.replace("@atomic {", "{")
-        }
-    };
-    let source = stateplane_compile::changed(&instrumented, change);
+    let source = stateplane_compile::with_blocks(&instrumented, blocks);
     let program = source.program();
     let program = program.unwrap_or_else(|refused| panic!("{refused}"));
     (Compiled::guarded(program).expect("it loads"), plan)

@@ -5,7 +5,7 @@ use super::bits::BitString;
 use crate::context::Context;
 use crate::run;
 use crate::table::exact::HASH_FACTOR;
-use crate::table::prefixes::{Strides, UNIT_BITS};
+use crate::table::prefixes::{NODE, Strides, UNIT_BITS};
 use crate::table::{Inline, View, inline};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
@@ -161,7 +161,7 @@ impl Gen<'_, '_> {
                 .brif(is_node, inner, &[], found, &[BlockArg::Value(slot)]);
             self.enter(inner);
             let slot_64 = self.b.ins().uextend(types::I64, slot);
-            let number = self.masked(slot_64, 31);
+            let number = self.masked(slot_64, NODE.trailing_zeros());
             let start = self.shifted_left(number, UNIT_BITS + 2);
             let size = strides.size(from);
             let index = bits(self, from, size);

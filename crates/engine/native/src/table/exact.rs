@@ -29,7 +29,7 @@ pub(super) struct Exact {
     /// of its key.
     slots: Vec<u64>,
     mask: usize,
-    /// What the hash of no words is.
+    /// The hash of no words.
     start: u64,
     count: usize,
     /// Keys by the entries' numbers, to find what is to be removed.
