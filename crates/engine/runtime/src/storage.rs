@@ -58,6 +58,10 @@ pub struct FieldListLeaves {
     bytes: usize,
 }
 
+/// Bytes that are moved at once where a number has no more: a move of a length that is known to the
+/// compiler costs a fraction of one of any length.
+const CHUNK: usize = 8;
+
 /// Bytes of a number of `width` bits among preserved values.
 fn bytes_of(width: u32) -> usize {
     width.div_ceil(8) as usize
@@ -204,10 +208,14 @@ impl Storage {
     pub fn preserve(&self, field_list: Option<u32>, words: &[u128]) -> Preserved {
         let mut bytes = Vec::new();
         if let Some(list) = self.field_list(field_list) {
-            bytes.reserve_exact(list.bytes);
+            bytes.reserve_exact(list.bytes + CHUNK);
             for &(at, width) in &list.numbers {
                 let size = bytes_of(width);
-                if width <= WORD {
+                if (1..=8 * CHUNK as u32).contains(&width) {
+                    let value = (words[at] as u64) << (8 * (CHUNK - size));
+                    bytes.extend_from_slice(&value.to_be_bytes());
+                    bytes.truncate(bytes.len() - (CHUNK - size));
+                } else if width <= WORD {
                     let value = words[at].to_be_bytes();
                     bytes.extend_from_slice(&value[value.len() - size..]);
                 } else {
@@ -234,7 +242,16 @@ impl Storage {
         };
         let mut rest = &preserved.bytes[..];
         for &(at, width) in &list.numbers {
-            let Some((value, behind)) = rest.split_at_checked(bytes_of(width)) else {
+            let size = bytes_of(width);
+            if (1..=8 * CHUNK as u32).contains(&width)
+                && let Some(chunk) = rest.first_chunk()
+            {
+                let value = u64::from_be_bytes(*chunk) >> (8 * (CHUNK - size));
+                words[at] = u128::from(value) & mask(width);
+                rest = &rest[size..];
+                continue;
+            }
+            let Some((value, behind)) = rest.split_at_checked(size) else {
                 return;
             };
             rest = behind;

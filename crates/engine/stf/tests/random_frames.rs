@@ -10,8 +10,8 @@ use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use stateplane_interp::{Interp, Options};
 use stateplane_ir::Program;
-use stateplane_runtime::{Engine, Entry, KeyMatch, TargetState};
-use stateplane_setup::{Chain, Hold, Probe, Replication, Server};
+use stateplane_runtime::{Engine, Entry, KeyMatch, TargetState, Value};
+use stateplane_setup::{Chain, Hold, Probe, Replication, Server, TERM, Term, element};
 use stateplane_switch::{Port, Switch, SwitchConfig, Transmit};
 use stateplane_wire::replication::{
     HEADER_LENGTH, Key, MessageType, PORT, Packet, RefusalCode, Repr,
@@ -205,8 +205,7 @@ struct Answer {
     kind: Option<MessageType>,
     code: RefusalCode,
     epoch_step: u32,
-    period: u32,
-    parked: u32,
+    age: u64,
     state: u64,
 }
 
@@ -228,6 +227,8 @@ enum Step {
     /// A message of random fields, to this switch or not.
     Message(Box<[u8; HEADER_LENGTH]>, bool, Vec<u8>),
     Garbage(Port, Vec<u8>),
+    /// The host writes one term for all shards: for how long it has lasted, and lasts yet, in µs.
+    Term(u64, u64),
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
@@ -259,24 +260,18 @@ fn data() -> impl Strategy<Value = Data> {
 
 fn answer() -> impl Strategy<Value = Answer> {
     let kind = proptest::option::weighted(0.3, select(MessageType::ALL.to_vec()));
-    let times = (
-        select(vec![0, 50_000, 1_000_000, 1_000_000, u32::MAX]),
-        0..3u32,
-    );
+    let age = select(vec![0, 50_000, 1_000_000, 1_000_000, u64::MAX]);
     let code = select(RefusalCode::ALL.to_vec());
     let step = select(vec![0, 0, 0, 1, 1, u32::MAX]);
     // Also an endpoint inside, as the NAT's state.
     let state = prop_oneof![Just(0x0a00_0001_4268_0000), any::<u64>()];
-    (kind, code, step, times, state).prop_map(
-        |(kind, code, epoch_step, (period, parked), state)| Answer {
-            kind,
-            code,
-            epoch_step,
-            period,
-            parked: parked * 70_000,
-            state,
-        },
-    )
+    (kind, code, step, age, state).prop_map(|(kind, code, epoch_step, age, state)| Answer {
+        kind,
+        code,
+        epoch_step,
+        age,
+        state,
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -298,6 +293,7 @@ fn step() -> impl Strategy<Value = Step> {
             Step::Message(Box::new(header), ours, rest)
         }),
         1 => (0..4u16, vec(any::<u8>(), 0..200)).prop_map(|(port, frame)| Step::Garbage(port, frame)),
+        2 => (0..4_000_000u64, 0..400_000u64).prop_map(|(lasted, lasts)| Step::Term(lasted, lasts)),
     ]
 }
 
@@ -435,7 +431,19 @@ impl<'a> Trial<'a> {
                 self.give(STORE, &message_frame(&message));
             }
             Step::Garbage(port, frame) => self.give(*port, frame),
+            Step::Term(lasted, lasts) => self.set_term(*lasted, *lasts),
         }
+    }
+
+    fn set_term(&mut self, lasted: u64, lasts: u64) {
+        let now = self.net.local(0);
+        let term = element(Term {
+            since: now.saturating_sub(lasted),
+            deadline: now + lasts,
+        });
+        let state = self.switch.0.engine_mut().state_mut();
+        let register = state.register_mut(TERM).expect("a replicated program");
+        register.fill(&Value::from(term)).expect("64 bits");
     }
 
     fn answer(&mut self, request: &[u8], answer: &Answer) -> Vec<u8> {
@@ -451,8 +459,7 @@ impl<'a> Trial<'a> {
         let state = answer.state.to_be_bytes();
         let mut reply = Repr {
             message_type,
-            period: answer.period,
-            parked: answer.parked,
+            age: answer.age,
             ..request
         };
         reply.state = &[];

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 
 use stateplane_disk::{DiskError, DiskReport, LogError};
@@ -16,26 +16,28 @@ use crate::files::SystemFiles;
 
 type Folder = Box<stateplane_disk::Disk<SystemFiles>>;
 
-/// A thread that writes through to the disk, so that the server's own goes on to answer
+/// A thread that writes a folder through to the disk, so that the server's own goes on to answer
 /// heartbeats.
 #[derive(Debug)]
-struct Through {
-    to: Sender<(Folder, u64)>,
-    from: Receiver<(Folder, Result<(), DiskError>)>,
+struct Through<T> {
+    to: Sender<T>,
+    from: Receiver<(T, Result<(), DiskError>)>,
     done: UnixStream,
 }
 
-impl Through {
-    fn start() -> io::Result<Through> {
-        let (to, folders) = mpsc::channel::<(Folder, u64)>();
+impl<T: Send + 'static> Through<T> {
+    fn start(
+        mut write: impl FnMut(&mut T) -> Result<(), DiskError> + Send + 'static,
+    ) -> io::Result<Through<T>> {
+        let (to, folders) = mpsc::channel::<T>();
         let (back, from) = mpsc::channel();
         let (done, mut bell) = UnixStream::pair()?;
         done.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
         let thread = std::thread::Builder::new().name("disk".into());
         thread.spawn(move || {
-            while let Ok((mut folder, now)) = folders.recv() {
-                let written = folder.write_through(now);
+            while let Ok(mut folder) = folders.recv() {
+                let written = write(&mut folder);
                 if back.send((folder, written)).is_err() {
                     return;
                 }
@@ -46,16 +48,25 @@ impl Through {
         Ok(Through { to, from, done })
     }
 
-    fn begin(&mut self, folder: Folder, now: u64) {
-        // The thread ends with this.
-        let _ = self.to.send((folder, now));
+    fn begin(&self, folder: T) -> io::Result<()> {
+        self.to.send(folder).map_err(|_| thread_has_ended())
     }
 
-    fn ended(&mut self) -> Option<(Folder, Result<(), DiskError>)> {
+    /// The folder, once it is written through. A thread that ended closes its end of the
+    /// descriptor, which wakes as well.
+    fn ended(&mut self) -> io::Result<Option<(T, Result<(), DiskError>)>> {
         let mut rung = [0; 8];
         let _ = self.done.read(&mut rung);
-        self.from.try_recv().ok()
+        match self.from.try_recv() {
+            Ok(ended) => Ok(Some(ended)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(thread_has_ended()),
+        }
     }
+}
+
+fn thread_has_ended() -> io::Error {
+    io::Error::other("the thread that writes through to the disk has ended")
 }
 
 /// The folder of one server, open for this process alone.
@@ -63,7 +74,7 @@ impl Through {
 pub struct Disk {
     /// `None` while it is written through.
     disk: Option<Folder>,
-    through: Through,
+    through: Through<(Folder, u64)>,
     folder: PathBuf,
     /// A snapshot that is being written.
     writing: Option<JoinHandle<Result<u64, LogError>>>,
@@ -77,10 +88,11 @@ impl Disk {
     /// [`DiskError`].
     pub fn open(folder: &Path, setup: &Setup, now: u64) -> Result<(Disk, Server), DiskError> {
         let (disk, server) = stateplane_disk::Disk::open(SystemFiles, folder, setup, now)?;
-        let through = Through::start().map_err(|cause| DiskError::Folder {
-            path: folder.into(),
-            cause,
-        })?;
+        let through = Through::start(|(disk, now): &mut (Folder, u64)| disk.write_through(*now))
+            .map_err(|cause| DiskError::Folder {
+                path: folder.into(),
+                cause,
+            })?;
         let disk = Disk {
             disk: Some(Box::new(disk)),
             through,
@@ -127,7 +139,8 @@ impl Disk {
         };
         let written = disk.write(server);
         if written.is_ok() && disk.is_behind(now) {
-            self.through.begin(disk, now);
+            let begun = self.through.begin((disk, now));
+            begun.map_err(|cause| self.failed(cause))?;
             return Ok(true);
         }
         self.disk = Some(disk);
@@ -142,13 +155,19 @@ impl Disk {
     ///
     /// As [`Disk::begin_save`].
     pub fn has_saved(&mut self, server: &mut Server) -> Result<bool, DiskError> {
-        let Some((disk, written)) = self.through.ended() else {
+        let ended = self.through.ended().map_err(|cause| self.failed(cause))?;
+        let Some(((disk, _), written)) = ended else {
             return Ok(false);
         };
         self.disk = Some(disk);
         written?;
         server.handle_saved();
         Ok(true)
+    }
+
+    fn failed(&self, cause: io::Error) -> DiskError {
+        let path = self.folder.clone();
+        DiskError::Log(LogError::System { path, cause })
     }
 
     /// The descriptor that can be read when [`Disk::has_saved`] may be true.
@@ -194,5 +213,43 @@ impl Drop for Disk {
     fn drop(&mut self) {
         // A snapshot that is being written is not given up half-way.
         let _ = self.end_snapshot();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poll::Readable;
+    use std::sync::mpsc::sync_channel;
+
+    #[test]
+    fn what_is_written_through_comes_back_and_wakes_who_waits() {
+        let (go, gate) = sync_channel::<()>(0);
+        let mut through = Through::start(move |number: &mut u32| {
+            gate.recv().unwrap();
+            *number += 1;
+            Ok(())
+        })
+        .unwrap();
+        let mut readable = Readable::new([through.done.as_raw_fd()]).unwrap();
+        for number in 0..3 {
+            through.begin(number).unwrap();
+            assert!(through.ended().unwrap().is_none());
+            go.send(()).unwrap();
+            readable.wait_until(u64::MAX >> 1).unwrap();
+            let (written, result) = through.ended().unwrap().unwrap();
+            assert_eq!(written, number + 1);
+            result.unwrap();
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ends_is_an_error_and_nobody_waits_for_it() {
+        let mut through = Through::start(|(): &mut ()| panic!("on purpose")).unwrap();
+        let mut readable = Readable::new([through.done.as_raw_fd()]).unwrap();
+        through.begin(()).unwrap();
+        readable.wait_until(u64::MAX >> 1).unwrap();
+        while through.ended().is_ok_and(|ended| ended.is_none()) {}
+        assert!(through.ended().is_err() && through.begin(()).is_err());
     }
 }
