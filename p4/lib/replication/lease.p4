@@ -23,7 +23,9 @@ control NoteGrant(inout replication_metadata_t meta, in replication_t message, i
         }
         if (newer || sent > meta.slot.granted) {
             meta.slot.granted = sent;
-            slot_grant.write(meta.slot.index, meta.slot.shard ++ sent);
+            // The request's: a program with more shards chooses another one for the same key.
+            meta.slot.shard = message.shard;
+            slot_grant.write(meta.slot.index, message.shard ++ sent);
         }
         judge_grant.apply(meta);
     }

@@ -7,7 +7,7 @@
 // Ports that no link faces: where the packet generator's probes come in, and the host's
 // heartbeats.
 const bit<9> GENERATOR_PORT = 509;
-const bit<9> HEARTBEAT_PORT = 506;
+const bit<9> HEARTBEAT_PORT = 504;
 
 // Mirror session HOLD_SESSION + n holds the copy of transmission n; the last one
 // is used for all later ones. Sessions truncate to OUTER_BYTES + MESSAGE_BYTES

@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn the_text_tells_release_commit_and_features() {
         assert!(TEXT.starts_with(env!("CARGO_PKG_VERSION")), "{}", *TEXT);
-        for told in ["\ncommit: ", "\ntarget: ", "AF_XDP", "replication 1"] {
+        for told in ["\ncommit: ", "\ntarget: ", "AF_XDP", "replication 2"] {
             assert!(TEXT.contains(told), "{}", *TEXT);
         }
         assert!(LINE.starts_with(env!("CARGO_PKG_VERSION")) && !LINE.contains('\n'));

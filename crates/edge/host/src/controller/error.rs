@@ -77,7 +77,7 @@ pub enum ControllerError {
         /// ms of silence after which a server is taken for dead.
         detection_ms: u32,
         /// The least ms of backing.
-        least_ms: u64,
+        least_ms: u32,
     },
     /// The log of decisions cannot be used.
     #[error("log of the controller: {0}")]

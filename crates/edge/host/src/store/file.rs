@@ -120,10 +120,9 @@ pub struct StoreFile {
     #[serde(default = "hundred")]
     pub term_ms: u32,
     /// ms for which a server backs the head of a chain that it follows, and for which a new head
-    /// outwaits nobody; at least `term_ms`, the controller's `detection_ms` and 100 together; 400
-    /// unless set.
-    #[serde(default = "four_hundred")]
-    pub backing_ms: u32,
+    /// outwaits nobody; at least `term_ms`, the controller's `detection_ms` and 100 together, which
+    /// it is unless set; without a controller 200 stand for its `detection_ms`.
+    pub backing_ms: Option<u32>,
     /// By how many parts per million the rate of any switch's or server's clock may
     /// differ from true time; 900 unless set. A greater bound makes the store wait
     /// longer for the end of leases.
@@ -231,10 +230,6 @@ fn hundred() -> u32 {
     100
 }
 
-fn four_hundred() -> u32 {
-    400
-}
-
 fn first_port() -> u16 {
     1024
 }
@@ -244,7 +239,10 @@ fn last_port() -> u16 {
 }
 
 /// ms by which a backing outlives the detection of a dead member and a promise.
-const SLACK_MS: u64 = 100;
+const SLACK_MS: u32 = 100;
+
+/// ms that stand for the detection of a dead member where no controller detects any.
+const DETECTION_MS: u32 = 200;
 
 /// A time of the file in µs.
 fn micros(name: &'static str, ms: u32) -> Result<u32, StoreError> {
@@ -272,24 +270,33 @@ impl StoreFile {
             ..Settings::new(self.shards, self.replicas)
         };
         settings.check()?;
-        let least_ms = u64::from(self.term_ms) + u64::from(controller.detection_ms) + SLACK_MS;
-        if u64::from(self.backing_ms) < least_ms {
-            return Err(ControllerError::ShortBacking {
-                backing_ms: self.backing_ms,
+        let least_ms = self.least_backing_ms(controller.detection_ms);
+        match self.backing_ms {
+            Some(backing_ms) if backing_ms < least_ms => Err(ControllerError::ShortBacking {
+                backing_ms,
                 term_ms: self.term_ms,
                 detection_ms: controller.detection_ms,
                 least_ms,
-            });
+            }),
+            _ => Ok(settings),
         }
-        Ok(settings)
     }
 
-    /// The configuration of a replica at `place` of a chain of `length`, checked.
-    fn config(&self, length: u8, place: u8) -> Result<Config, StoreError> {
+    /// ms for which a backing has to last.
+    fn least_backing_ms(&self, detection_ms: u32) -> u32 {
+        let before = self.term_ms.saturating_add(detection_ms);
+        before.saturating_add(SLACK_MS)
+    }
+
+    /// The configuration of a replica at `place` of a chain of `length`, checked. A controller
+    /// detects dead servers within `detection_ms`.
+    fn config(&self, length: u8, place: u8, detection_ms: u32) -> Result<Config, StoreError> {
         let mut config = Config::new(length, place).with_shards(self.shards);
         config.chain_epoch = self.chain_epoch;
         config.term = micros("term_ms", self.term_ms)?;
-        config.backing = micros("backing_ms", self.backing_ms)?;
+        let backing_ms = self.backing_ms;
+        let backing_ms = backing_ms.unwrap_or_else(|| self.least_backing_ms(detection_ms));
+        config.backing = micros("backing_ms", backing_ms)?;
         config.recall = self.recall;
         config.clock_ppm = self.clock_ppm;
         if let Some(serve) = &self.serve {
@@ -350,12 +357,12 @@ impl Deployment {
     /// missing section `[replication]`.
     pub fn replica_config(&self) -> Result<Config, StoreError> {
         let file = self.replication()?;
-        if self.controller.is_some() {
-            return file.config(1, 0);
+        if let Some(controller) = &self.controller {
+            return file.config(1, 0, controller.detection_ms);
         }
         let length = file.chain.len();
         let fits = u8::try_from(length).map_err(|_| StoreError::LongChain { length })?;
-        file.config(fits, file.place(self.listen)?)
+        file.config(fits, file.place(self.listen)?, DETECTION_MS)
     }
 
     /// The store server's own address: where it listens, or that of its place in the chain;

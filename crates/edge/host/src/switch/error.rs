@@ -24,6 +24,11 @@ pub enum SwitchServerError {
     /// A port that is to pass sealed messages and has no interface.
     #[error("port {0} is to be sealed but has no interface: name one of the ports given")]
     SealedPort(Port),
+    /// An interface at a port of which the program takes frames for the host's.
+    #[error(
+        "port {0} is the replication library's, which takes frames that come by it for the host's own and sends them to the store: give the interface another port, for example one below 500"
+    )]
+    ReservedPort(Port),
     /// Payloads of multicast that a sealed port cannot send.
     #[error(
         "payloads of multicast of {longest} bytes do not fit, sealed, into what port {port} ({interface}) sends: set `longest` to {room} in the sections `[multicast]` of all switches and of the deployment, or give the interface a greater MTU"
@@ -95,6 +100,7 @@ impl SwitchServerError {
             SwitchServerError::Control(_) => "H216",
             SwitchServerError::SealedPort(_) => "H217",
             SwitchServerError::LongPayloads { .. } => "H251",
+            SwitchServerError::ReservedPort(_) => "H252",
             SwitchServerError::Incomplete(error) => error.code(),
             SwitchServerError::Unfit { .. } => "H219",
             SwitchServerError::File(error) => error.code(),

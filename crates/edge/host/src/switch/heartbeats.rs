@@ -67,9 +67,8 @@ impl Beats {
         let now = boot_time_us();
         // A worker that has ended ends the run.
         let found = switch.on_first(move |switch| found(switch, now)).flatten();
-        let before = self.heartbeats.as_ref().map(Heartbeats::identity);
         match (&mut self.heartbeats, found) {
-            (Some(known), Some(found)) if before == Some(found.identity()) => {
+            (Some(known), Some(found)) if known.is_same_switch(&found) => {
                 known.adopt(now, &found);
                 false
             }

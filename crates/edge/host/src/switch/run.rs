@@ -12,7 +12,7 @@ use super::{
 use crate::ports::PortSpec;
 use crate::random::{draw_registers, random_bits};
 use stateplane_runtime::{Engine, Fellow};
-use stateplane_setup::{Flows, check_complete};
+use stateplane_setup::{Flows, GENERATOR_PORT, HEARTBEAT_PORT, TERM, check_complete};
 use stateplane_switch::{Port, Switch, SwitchConfig};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -131,6 +131,7 @@ fn prepare<E: Engine>(
         ..SwitchConfig::default()
     };
     let switch = configured(engine, config, file)?;
+    check_ports(&switch)?;
     // A control plane may set later what the file lacks.
     let greeter = match flows {
         Some(flows) if attachment.is_none() => greeter(&switch, file, flows)?,
@@ -143,6 +144,23 @@ fn prepare<E: Engine>(
         cpu_port,
         switch,
     })
+}
+
+/// Refuses an interface at a port of which a replicated program takes frames for the host's own: a
+/// stranger behind it could send what it likes to the store as the switch, sealed where the switch
+/// seals.
+fn check_ports<E: Engine>(switch: &Switch<E>) -> Result<(), SwitchServerError> {
+    if switch.engine().state().register(TERM).is_err() {
+        return Ok(());
+    }
+    let reserved = [GENERATOR_PORT, HEARTBEAT_PORT];
+    match reserved
+        .into_iter()
+        .find(|port| switch.ports().contains(port))
+    {
+        Some(port) => Err(SwitchServerError::ReservedPort(port)),
+        None => Ok(()),
+    }
 }
 
 /// Greetings of a switch with a replicated program, which is complete.
@@ -222,4 +240,33 @@ where
         options.sealing.take(),
     )?;
     server.run_with(file, greeter, remote, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stateplane_interp::Interp;
+
+    #[test]
+    fn no_interface_is_where_the_hosts_own_frames_come() {
+        let checked = |program: &str, port| {
+            let program = stateplane_compile::shipped(program).program();
+            let engine = Interp::new(program.expect("it compiles"), Default::default());
+            let config = SwitchConfig {
+                ports: vec![0, port],
+                ..SwitchConfig::default()
+            };
+            let switch = Switch::new(engine.expect("it loads"), config).expect("a switch");
+            check_ports(&switch).map_err(|error| error.code())
+        };
+        let replicated = "apps/counter/counter.p4";
+        for port in [GENERATOR_PORT, HEARTBEAT_PORT] {
+            assert_eq!(checked(replicated, port), Err("H252"));
+            assert_eq!(
+                checked("apps/packet-counter/packet_counter.p4", port),
+                Ok(())
+            );
+        }
+        assert_eq!(checked(replicated, 503), Ok(()));
+    }
 }

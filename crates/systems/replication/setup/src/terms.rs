@@ -17,7 +17,7 @@ pub const TERM: &str = "replication_term";
 /// heartbeat.
 pub const BEAT: &str = "replication_beat";
 /// Ingress port of heartbeats, which no link faces: `HEARTBEAT_PORT` of the library.
-pub const HEARTBEAT_PORT: Port = 506;
+pub const HEARTBEAT_PORT: Port = 504;
 
 /// Bits by which a deadline is shifted in an element of [`TERM`].
 const DEADLINE_SHIFT: u32 = 10;
@@ -58,16 +58,22 @@ pub fn end_terms(state: &mut TargetState) -> Result<(), StateError> {
     state.register_mut(TERM)?.fill(&Value::from(0u64))
 }
 
-/// Gives the switch terms for all shards, for two hours of a clock that begins at 0: where it is
-/// measured, or shown, without heartbeats. A program that is not replicated needs none.
+/// Two hours in µs.
+const HELD: u64 = 7_200_000_000;
+
+/// Gives the switch terms for all shards, for two hours of a clock that begins at 0, and lets its
+/// ports be up as long: where it is measured, or shown, without heartbeats. A program that is not
+/// replicated needs none.
 pub fn hold_terms(state: &mut TargetState) {
     let held = Term {
         since: 0,
-        deadline: 7_200_000_000,
+        deadline: HELD,
     };
-    if let Ok(register) = state.register_mut(TERM) {
-        // An element has 64 bits.
-        let _ = register.fill(&Value::from(element(held)));
+    for (name, word) in [(TERM, element(held)), (BEAT, HELD)] {
+        if let Ok(register) = state.register_mut(name) {
+            // An element has 64 bits, or 48.
+            let _ = register.fill(&Value::from(word));
+        }
     }
 }
 
@@ -172,9 +178,11 @@ impl Heartbeats {
         }
     }
 
-    /// The switch's number and start.
-    pub fn identity(&self) -> (u32, u32) {
-        (self.switch, self.incarnation)
+    /// True if `other` is of the same start of the same switch, which the store reaches in the same
+    /// way, and of a program with as many shards: its chains may be other ones.
+    pub fn is_same_switch(&self, other: &Heartbeats) -> bool {
+        let of = |it: &Heartbeats| (it.switch, it.incarnation, it.address, it.port);
+        of(self) == of(other) && self.terms.shards() == other.terms.shards()
     }
 
     /// The switch's address towards the store.

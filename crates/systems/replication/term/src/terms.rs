@@ -16,6 +16,15 @@ const PROMISE: u64 = 100_000;
 /// between two such questions.
 const PROBE_OLDER: u64 = 1_000_000;
 
+/// Most µs between two heartbeats to a head that answers, however long it promises: ports depend
+/// on the answers.
+const LONGEST_BEAT: u64 = 250_000;
+
+/// µs between two heartbeats of which `parts` are in a promise.
+fn between(promise: u64, parts: u64) -> u64 {
+    (promise / parts).clamp(1, LONGEST_BEAT)
+}
+
 /// A switch's term for one shard (rule 1d).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Term {
@@ -120,6 +129,11 @@ impl Terms {
         self
     }
 
+    /// Number of shards.
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
     /// The head of the chain of `shard` is there from `now` on, as configuration `epoch` has it.
     pub fn set_head(&mut self, now: u64, shard: u16, head: Ipv4Addr, epoch: u32) {
         let Some(of) = self.shards.get_mut(usize::from(shard)) else {
@@ -168,7 +182,7 @@ impl Terms {
         // Sooner while a lapse can still be prevented.
         let quiet = now.saturating_sub(head.heard) < self.promise;
         let again = if quiet { 10 } else { 2 };
-        head.due = now.saturating_add((self.promise / again).max(1));
+        head.due = now.saturating_add(between(self.promise, again));
         let (stream, version) = head.rows.known();
         let heartbeat = Heartbeat {
             switch_id: self.switch_id,
@@ -230,7 +244,7 @@ impl Terms {
             head.due = if reply.promise == 0 && !changes.rows.is_empty() {
                 now
             } else if reply.send_time == head.sent {
-                head.sent.saturating_add((self.promise / 2).max(1))
+                head.sent.saturating_add(between(self.promise, 2))
             } else {
                 head.due
             };
@@ -255,7 +269,10 @@ impl Terms {
             let Some(shard) = self.shards.get_mut(usize::from(row.shard)) else {
                 continue;
             };
-            if !covered || row.epoch < shard.epoch {
+            // Others than the head of the shard's chain promise nothing about its leases: fixed
+            // chains beside each other have the same number of configuration.
+            let is_head = shard.chain.is_some_and(|(head, _)| head == address);
+            if !is_head || !covered || row.epoch < shard.epoch {
                 continue;
             }
             let began_anew = row.epoch == shard.epoch && shard.stream != changes.stream;

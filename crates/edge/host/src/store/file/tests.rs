@@ -9,6 +9,7 @@ listen = "10.0.0.12"
 chain = ["10.0.0.11", "10.0.0.12", "10.0.0.13"]
 shards = 2
 term_ms = 50
+backing_ms = 450
 recall = false
 clock_ppm = 2000
 
@@ -67,10 +68,32 @@ fn error(from: &str, to: &str) -> StoreError {
 }
 
 #[test]
+fn a_backing_lasts_as_long_as_it_has_to_unless_it_is_set() {
+    let unset = GOOD.replace("backing_ms = 450\n", "");
+    assert_eq!(parse(&unset).unwrap().backing, 50_000 + 200_000 + 100_000);
+    let managed = "[controller]\naddresses = [\"10.0.0.20\"]\ndetection_ms = 500\n\
+                   [replication]\nreplicas = 3\n";
+    assert_eq!(parse(managed).unwrap().backing, 700_000);
+    let settings = |text: &str| {
+        let deployment = Deployment::parse("store.toml".as_ref(), text).unwrap();
+        let controller = deployment.controller.clone().unwrap();
+        let settings = deployment.replication().unwrap().settings(&controller);
+        settings.map(|_| ()).map_err(|error| error.code())
+    };
+    assert_eq!(settings(managed), Ok(()));
+    for (backing_ms, expected) in [(700, Ok(())), (699, Err("H418"))] {
+        assert_eq!(
+            settings(&format!("{managed}backing_ms = {backing_ms}\n")),
+            expected
+        );
+    }
+}
+
+#[test]
 fn every_setting_arrives() {
     let config = parse(GOOD).unwrap();
     assert_eq!((config.chain_length, config.position), (3, 1));
-    assert_eq!((config.term, config.backing), (50_000, 400_000));
+    assert_eq!((config.term, config.backing), (50_000, 450_000));
     assert!(!config.recall);
     assert_eq!(config.clock_ppm, 2_000);
     assert_eq!(config.evict_after, Some(30_000_000));
@@ -134,7 +157,7 @@ fn each_contradiction_has_its_code() {
     assert_eq!(code("inbound_class = 2", ""), "H107");
     assert_eq!(code("term_ms = 50", "term_ms = 4294968"), "H108");
     assert_eq!(code("tcp = 120", "tcp = 9223372036854775807"), "H108");
-    assert_eq!(code("term_ms = 50", "term_ms = 400"), "S031");
+    assert_eq!(code("term_ms = 50", "term_ms = 450"), "S031");
     assert_eq!(code("[\"203.0.113.1\"]", "[]"), "S011");
     assert_eq!(
         code(

@@ -79,6 +79,13 @@ fn switch() -> Switch<Interp> {
     };
     let mut switch = Switch::new(engine.expect("it loads"), config).expect("a switch");
     assert!(Heartbeats::of(0, switch.engine().state(), 0).is_none());
+    replication()
+        .apply(&mut switch, 99, false)
+        .expect("it is set up");
+    switch
+}
+
+fn replication() -> Replication {
     let chain = Chain {
         head: Server {
             address: HEAD,
@@ -87,7 +94,7 @@ fn switch() -> Switch<Interp> {
         epoch: 3,
         mtu: 1700,
     };
-    let replication = Replication {
+    Replication {
         switch: 7,
         address: Ipv4Addr::new(10, 10, 0, 1),
         mac: [2, 0, 0, 0, 0xa1, 2],
@@ -95,11 +102,7 @@ fn switch() -> Switch<Interp> {
         chains: vec![chain; 4],
         hold: Hold::default(),
         probe: Probe::default(),
-    };
-    replication
-        .apply(&mut switch, 99, false)
-        .expect("it is set up");
-    switch
+    }
 }
 
 const HEAD: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 11);
@@ -131,7 +134,6 @@ fn reply(heartbeat: &Heartbeat) -> Vec<u8> {
 fn heartbeats_pass_the_program_and_terms_come_to_its_register() {
     let mut switch = switch();
     let mut heartbeats = Heartbeats::of(1_000, switch.engine().state(), 0).expect("a head");
-    assert_eq!(heartbeats.identity(), (7, 99));
     let frame = heartbeats.poll_frame(1_000).expect("the first");
     assert_eq!(heartbeats.poll_frame(1_000), None, "there is one head");
     switch.handle_made(1_000, HEARTBEAT_PORT, &frame);
@@ -171,4 +173,34 @@ fn heartbeats_pass_the_program_and_terms_come_to_its_register() {
     heartbeats.program_changed(2_000);
     let ([_, anew], _) = write(&mut heartbeats, &mut switch);
     assert!(!anew.permits(90_000, 1_900) && anew.permits(90_000, 2_300));
+}
+
+#[test]
+fn a_switch_that_the_store_reaches_in_another_way_begins_anew() {
+    let mut switch = switch();
+    let of = |switch: &Switch<Interp>| {
+        Heartbeats::of(1_000, switch.engine().state(), 0).expect("a head")
+    };
+    let known = of(&switch);
+    assert!(known.is_same_switch(&of(&switch)));
+    let mut by_another_port = of(&switch);
+    by_another_port.port = 1;
+    assert!(!known.is_same_switch(&by_another_port));
+    let moved = Replication {
+        address: Ipv4Addr::new(10, 10, 0, 2),
+        ..replication()
+    };
+    let state = switch.engine_mut().state_mut();
+    moved.identify(state, 99).expect("it is replicated");
+    assert!(!known.is_same_switch(&of(&switch)));
+}
+
+#[test]
+fn terms_that_are_held_keep_ports_up() {
+    let mut switch = switch();
+    let state = switch.engine_mut().state_mut();
+    hold_terms(state);
+    let word = |name: &str| state.register(name).expect("it").word(0).expect("a word") as u64;
+    assert!(term_of(word(TERM)).permits(7_000_000_000, 1));
+    assert_eq!(word(BEAT), HELD);
 }

@@ -125,6 +125,7 @@ fn a_newer_configuration_goes_on_and_an_older_one_says_nothing() {
 #[test]
 fn what_is_withheld_or_not_covered_lapses() {
     let mut terms = terms();
+    (1..3).for_each(|shard| terms.set_head(1_000, shard, HEAD, 1));
     let mut stream = stream(9, &[(0, 1), (1, 1), (2, 1)]);
     exchange(&mut terms, &stream, 1_000, 1_300);
     stream.set(Row {
@@ -140,10 +141,60 @@ fn what_is_withheld_or_not_covered_lapses() {
     assert_eq!(terms.term(2).deadline, 1_000 + 102_200);
 }
 
+/// Fixed chains beside each other have the same number of configuration, and each server covers all
+/// shards that it serves.
+#[test]
+fn who_is_not_the_head_of_a_shard_promises_nothing_about_it() {
+    let mut terms = terms();
+    terms.set_head(1_000, 1, OTHER, 1);
+    let streams = [(HEAD, 9), (OTHER, 7)].map(|(head, id)| (head, stream(id, &[(0, 1), (1, 1)])));
+    for (now, answers) in [(1_000, 2), (60_000, 1)] {
+        for _ in 0..2 {
+            let (head, bytes) = terms.poll_heartbeat(now).expect("a heartbeat");
+            let Ok(Message::Heartbeat(heartbeat)) = Message::parse(&bytes) else {
+                panic!("a heartbeat, not {bytes:?}")
+            };
+            let mut known = streams.iter().take(answers);
+            if let Some((_, stream)) = known.find(|(address, _)| *address == head) {
+                terms.handle_reply(now + 300, head, &reply(stream, &heartbeat, &[]));
+            }
+        }
+    }
+    // OTHER did not answer the second time.
+    let term = |deadline| Term {
+        since: 1_300,
+        deadline,
+    };
+    assert_eq!(terms.term(0), term(60_000 + 102_200));
+    assert_eq!(terms.term(1), term(1_000 + 102_200));
+    assert_eq!(terms.lapses(), 0);
+}
+
+#[test]
+fn heartbeats_are_no_rarer_than_ports_need_them() {
+    let mut terms = terms();
+    let long = stream(9, &[(0, 1)]);
+    let first = heartbeat(&mut terms, 1_000);
+    let (changes, _) = long.changes(first.stream, first.version);
+    let of_ten_seconds = Reply {
+        switch_id: first.switch_id,
+        incarnation: first.incarnation,
+        number: first.number,
+        send_time: first.send_time,
+        promise: 10_000_000,
+        withheld: Vec::new(),
+        changes,
+    };
+    let bytes = of_ten_seconds.to_vec().expect("a reply");
+    assert!(terms.handle_reply(1_300, HEAD, &bytes));
+    heartbeat(&mut terms, 51_000);
+    assert_eq!(terms.poll_timeout(), Some(51_000 + 250_000));
+}
+
 #[test]
 fn a_reply_counts_only_with_all_rows() {
     let mut terms = Terms::new(3, 5, 400);
-    terms.set_head(1_000, 0, HEAD, 1);
+    (0..400).for_each(|shard| terms.set_head(1_000, shard, HEAD, 1));
     let rows: Vec<_> = (0..400).map(|shard| (shard, 1)).collect();
     let stream = stream(9, &rows);
     exchange(&mut terms, &stream, 1_000, 1_300);
