@@ -183,7 +183,7 @@ pub fn of_settings() -> Vec<Case> {
             peer: Peer::OtherVersion,
             ..case(
                 "version",
-                "version of the replication message: here 1 (SWITCH); there 2 (old)",
+                "version of the replication message: here 2 (SWITCH); there 1 (old)",
                 None,
             )
         },

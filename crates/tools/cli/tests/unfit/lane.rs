@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Answers greetings as a server of version 2 of the replication message would.
+/// Answers greetings as a server of version 1 of the replication message would.
 const OTHER_VERSION: &str = r"
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -18,7 +18,7 @@ s.bind(('10.10.0.11', 4793))
 while True:
     asked, peer = s.recvfrom(2048)
     if asked[:4] == b'SPH1':
-        setting = bytes([1, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0])
+        setting = bytes([1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0])
         s.sendto(asked[:4] + bytes([2, 1, 3, 0]) + asked[8:24] + setting + b'old', peer)
 ";
 
