@@ -395,11 +395,8 @@ impl<'a> Trial<'a> {
                 .iter()
                 .map(|client| client.slowest_rate)
                 .fold(f64::INFINITY, f64::min),
-            longest_stall_ms: clients
-                .iter()
-                .map(|client| client.longest_stall_ms)
-                .max()
-                .unwrap_or(0),
+            longest_stall_ms: longest(&clients, |client| client.longest_stall_ms),
+            longest_opening_ms: longest(&clients, |client| client.longest_opening_ms),
             stall_failover_ms: failover,
             stall_failback_ms: failback,
             throughput_before_mbps: figures::mean(&points, 2.0, kill_s),
@@ -454,4 +451,9 @@ pub(super) fn no_report(process: &Process) -> LabError {
         log: process.log().to_path_buf(),
         tail: tool::tail(process.log(), 15),
     }
+}
+
+/// The longest time of any client, in ms.
+fn longest(clients: &[&ClientReport], of: impl Fn(&ClientReport) -> u64) -> u64 {
+    clients.iter().map(|client| of(client)).max().unwrap_or(0)
 }
