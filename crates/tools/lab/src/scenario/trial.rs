@@ -26,10 +26,9 @@ const HOSTS: &str = "hosts";
 /// The last server of the chain.
 const TAIL: &str = "st2";
 /// From a move to the time from which no packet may be lost any more, in µs: that in which a
-/// switch that lives gives up its leases, or a dead one's run out, with transmissions that are
+/// switch that lives gives up its leases, or a dead one's terms end, with transmissions that are
 /// repeated.
 const AFTER_MOVE: u64 = 500_000;
-const AFTER_DEATH: u64 = 2_000_000;
 /// Time in which switches replicate their last counts.
 const LAST_SNAPSHOTS: Duration = Duration::from_secs(3);
 
@@ -226,13 +225,7 @@ fn calm_times(moves: &[(Fault, Move)], ended_us: u64) -> Vec<Range<u64>> {
         .iter()
         .zip(next.chain([ended_us]))
         .filter(|((_, moved), _)| moved.left_alone)
-        .map(|((_, moved), end)| {
-            if moved.owner_alive {
-                moved.at_us + AFTER_MOVE..end
-            } else {
-                moved.at_us + AFTER_DEATH..end
-            }
-        })
+        .map(|((_, moved), end)| moved.at_us + AFTER_MOVE..end)
         .collect()
 }
 
