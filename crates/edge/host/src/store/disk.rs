@@ -266,7 +266,75 @@ impl Drop for Disk {
 mod tests {
     use super::*;
     use crate::poll::Readable;
+    use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts};
+    use stateplane_wire::replication::{Key, MessageType, Repr};
+    use std::net::{Ipv4Addr, SocketAddrV4};
     use std::sync::mpsc::sync_channel;
+
+    const SOMEBODY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4793);
+
+    /// When requests come, in µs: long after the start.
+    const LATER: u64 = 10_000_000;
+
+    /// The only server of its chain, which keeps its state in `folder`.
+    fn opened(folder: &Path) -> (Disk, Server) {
+        let config = Config::new(1, 0).with_class(ClassConfig {
+            class: 1,
+            state_length: 4,
+            first_lease: FirstLease::Zero,
+            shared_only: false,
+            idle: IdleTimeouts::never(),
+            quota: None,
+        });
+        let setup = Setup::Fixed {
+            config: Config {
+                durable: true,
+                ..config
+            },
+            incarnation: 7,
+            links: vec![SOMEBODY],
+        };
+        Disk::open(folder, &setup, 0).unwrap()
+    }
+
+    fn wait(disk: &mut Disk, server: &mut Server) {
+        let mut readable = Readable::new([disk.descriptor()]).unwrap();
+        while !disk.has_ended(server).unwrap() {
+            readable.wait_until(u64::MAX >> 1).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_snapshot_takes_the_place_of_what_was_written_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut disk, mut server) = opened(folder.path());
+        disk.set_snapshot_after(1);
+        for flow in 0..200 {
+            let mut key = [flow; 16];
+            key[0] = 1;
+            let request = Repr {
+                chain_epoch: 1,
+                switch_id: 1,
+                incarnation: 1,
+                claim: 1,
+                request: 1,
+                ..Repr::new(MessageType::LeaseRequest, Key(key))
+            };
+            server.handle_request(LATER, SOMEBODY, &request.to_vec().unwrap());
+        }
+        assert!(disk.begin_save(&mut server, LATER).unwrap());
+        wait(&mut disk, &mut server);
+        assert!(server.poll_transmit(LATER).is_some());
+        let state = disk.due_snapshot(&server).unwrap().expect("one is due");
+        disk.begin_snapshot(state.whole(&server)).unwrap();
+        wait(&mut disk, &mut server);
+        let replica = server.replica(0).unwrap();
+        assert_eq!(replica.record_count(), 200);
+        drop(disk);
+        let (disk, back) = opened(folder.path());
+        assert_eq!(back.replica(0).unwrap().digest(), replica.digest());
+        assert_eq!(disk.report().recovered_entries, 0);
+    }
 
     #[test]
     fn what_is_written_through_comes_back_and_wakes_who_waits() {
