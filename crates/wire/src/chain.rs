@@ -15,7 +15,8 @@ use crate::table::header;
 use crate::{Error, Header};
 
 pub use entry::{
-    Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_LAYOUT, Entry, entry_field, entry_flag,
+    Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_LAYOUT, Entry, HolderPlace, LAST_PLACE,
+    entry_field, entry_flag,
 };
 pub use item::{
     END_LAYOUT, HOLDER_LAYOUT, ITEM_HOLDER_LENGTH, Item, ItemHolder, ItemHolders, ItemPorts,

@@ -2,7 +2,8 @@
 //!
 //! Behind a line `<!-- fields: TITLE -->` in a page stands the table of the layout of that
 //! title. `UPDATE_GOLDEN=1 cargo test -p stateplane-wire --test docs` writes the tables anew.
-//! Lines about what follows the fields may stand behind them.
+//! Lines about what follows the fields may stand behind them. Where their place is a number,
+//! their length is none.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,11 +21,13 @@ fn is_of_table(layout: &Layout, line: &str) -> bool {
         return false;
     }
     let offset = cells.next().unwrap_or_default();
+    let width = cells.next().unwrap_or_default();
+    let has_number = width.parse::<usize>().is_ok();
     offset == "offset"
         || offset == "---"
         || offset
             .parse::<f32>()
-            .is_ok_and(|offset| (offset as usize) < layout.bits() / 8)
+            .is_ok_and(|offset| has_number || (offset as usize) < layout.bits() / 8)
 }
 
 /// `page` with the tables of the layouts that it names, and their titles.
@@ -46,6 +49,17 @@ fn with_tables(page: &str) -> (String, Vec<&'static str>) {
         text.push_str(&layout.markdown());
     }
     (text, titles)
+}
+
+#[test]
+fn rows_of_fields_that_are_no_more_go_and_what_follows_stays() {
+    let layout = LAYOUTS.iter().find(|layout| layout.title == "chain entry");
+    let table = layout.expect("the layout of an entry").markdown();
+    let marker = "<!-- fields: chain entry -->\n";
+    let follows = "| 24 | n | request | as the head received it |\n";
+    let page = format!("{marker}{table}| 28 | 2 | gone | |\n{follows}");
+    let (text, _) = with_tables(&page);
+    assert_eq!(text, format!("{marker}{table}{follows}"));
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use stateplane_wire::chain::{self, Creation, Decision, Entry, Item, ItemHolder, LeaseKind};
+use stateplane_wire::chain::{
+    self, Creation, Decision, Entry, HolderPlace, Item, ItemHolder, LeaseKind,
+};
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, Member, Message, Row};
 use stateplane_wire::coordination_control as clients;
 use stateplane_wire::greeting::{Greeting, Setting, SettingName};
@@ -226,9 +228,9 @@ fn messages_between_replicas() {
 
 #[test]
 fn entries_of_updates() {
-    let grant = |holder, creation| Decision::Grant {
+    let grant = |holder: Option<(u16, bool)>, creation| Decision::Grant {
         lease_epoch: 0x0102_0304,
-        holder,
+        holder: holder.map(|(at, drops)| HolderPlace { at, drops }),
         creation,
     };
     let zero = Creation {
@@ -245,9 +247,10 @@ fn entries_of_updates() {
     };
     let decisions = [
         ("grant", grant(None, None)),
-        ("grant_shared", grant(Some(0x1516), None)),
+        ("grant_shared", grant(Some((0x1516, false)), None)),
+        ("grant_dropping", grant(Some((0x1516, true)), None)),
         ("grant_zero", grant(None, Some(zero))),
-        ("grant_mapping", grant(Some(0x1718), Some(mapping))),
+        ("grant_mapping", grant(Some((0x1718, false)), Some(mapping))),
         ("grant_server", grant(None, Some(server))),
         ("write", Decision::Write { install: false }),
         ("write_install", Decision::Write { install: true }),

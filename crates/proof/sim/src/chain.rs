@@ -15,8 +15,9 @@ use stateplane_store::{
 use stateplane_wire::control::Member;
 use stateplane_wire::ipv4::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 use stateplane_wire::replication::{Key, PORT};
+use stateplane_wire::term::is_term;
 use stateplane_world::{Node, NodePort};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 /// Shards of the key space, as the programs are compiled.
@@ -46,6 +47,13 @@ pub(crate) const fn link_address(store: usize) -> SocketAddrV4 {
 /// The folder of its disk.
 pub(crate) const FOLDER: &str = "data";
 
+/// A message that waits until the disk has what was written.
+pub(crate) struct HeldMessage {
+    pub(crate) port: u16,
+    pub(crate) sender: NodePort,
+    pub(crate) message: Message,
+}
+
 /// One store server. Times are of its clock.
 pub(crate) struct StoreNode {
     /// `None` while it is dead.
@@ -68,6 +76,10 @@ pub(crate) struct StoreNode {
     pub(crate) unheeding: bool,
     /// It waits for its disk.
     pub(crate) syncing: bool,
+    /// What came meanwhile and concerns no terms.
+    pub(crate) held: VecDeque<HeldMessage>,
+    /// When it asks for backing next while it waits.
+    asks_at: Option<u64>,
     /// Number of deaths.
     pub(crate) deaths: u64,
     /// Number that tells its starts, with one disk or another, from one another.
@@ -95,6 +107,8 @@ impl StoreNode {
             doubtful: BTreeMap::new(),
             unheeding: false,
             syncing: false,
+            held: VecDeque::new(),
+            asks_at: None,
             deaths: 0,
             starts: incarnation,
             first_start: incarnation,
@@ -159,8 +173,16 @@ impl StoreNode {
         self.server = None;
         self.disk = None;
         self.syncing = false;
+        self.held.clear();
         self.unheeding = false;
         self.deaths += 1;
+    }
+
+    /// While it waits for its disk it asks for backing as ever.
+    pub(crate) fn ask_again(&mut self, now: u64) {
+        if let Some(server) = self.server.as_mut().filter(|_| self.syncing) {
+            self.asks_at = server.ask_again(now);
+        }
     }
 
     /// Lets the newest file whose name begins with `kind` rot, in its last bytes.
@@ -245,6 +267,17 @@ impl Node for StoreNode {
     type Transmit = Datagram;
 
     fn handle_message(&mut self, now: u64, port: u16, sender: NodePort, message: Message) {
+        let is_held = |bytes: &[u8]| self.syncing && !is_term(bytes);
+        if let Message::Datagram { bytes, .. } = &message
+            && is_held(bytes)
+        {
+            self.held.push_back(HeldMessage {
+                port,
+                sender,
+                message,
+            });
+            return;
+        }
         let (Some(server), Message::Datagram { from, bytes }) = (&mut self.server, message) else {
             return;
         };
@@ -256,7 +289,9 @@ impl Node for StoreNode {
     }
 
     fn handle_timeout(&mut self, now: u64) {
-        if let Some(server) = &mut self.server {
+        if self.syncing {
+            self.ask_again(now);
+        } else if let Some(server) = &mut self.server {
             server.handle_timeout(now);
         }
     }
@@ -266,6 +301,9 @@ impl Node for StoreNode {
     }
 
     fn poll_timeout(&self) -> Option<u64> {
+        if self.syncing {
+            return self.asks_at;
+        }
         self.server.as_ref()?.poll_timeout()
     }
 }

@@ -87,6 +87,20 @@ const SPLIT_DRAINS: Scenario = Scenario {
     ..SPLIT
 };
 
+/// The same with disks, which servers wait for most of the time.
+const SPLIT_SLOW_DISKS: Scenario = Scenario {
+    disks: Some(Disks {
+        sync: 8_000,
+        snapshot_after: 1 << 30,
+        power_cuts: 0,
+        deaths: 0,
+        outage: (1_000, 10_000),
+        rot: false,
+        failures: 0,
+    }),
+    ..SPLIT
+};
+
 /// A fixed chain with disks that loses its power for short times, and leases that last longer.
 const SHORT_OUTAGES: Scenario = Scenario {
     term: 200_000,
@@ -156,6 +170,7 @@ fn restless_servers_are_good() {
 fn split_clusters_are_good() {
     all_good(ProgramKind::Model, SPLIT, 60);
     all_good(ProgramKind::Model, SPLIT_DRAINS, 30);
+    all_good(ProgramKind::Model, SPLIT_SLOW_DISKS, 30);
 }
 
 #[test]

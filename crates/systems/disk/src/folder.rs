@@ -13,7 +13,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
-use stateplane_store::{ConfigError, Recovery, RecoveryError, SavedState, Server, Setup};
+use stateplane_store::{
+    ConfigError, Recovery, RecoveryError, SavedState, Server, Setup, StateCopy,
+};
 
 use crate::files::Files;
 use crate::log::{LONGEST_RECORD, LogError, RecordLog, beside};
@@ -361,13 +363,29 @@ impl<F: Files> Disk<F> {
     ///
     /// [`DiskError`], as of [`Disk::save`].
     pub fn begin_snapshot(&mut self, server: &Server) -> Result<Option<Snapshot<F>>, DiskError> {
+        match self.due_snapshot(server) {
+            None => Ok(None),
+            Some(state) => self.switch_logs(state.whole(server)).map(Some),
+        }
+    }
+
+    /// The state of `server` to copy for a snapshot, if one is due and none is being written.
+    /// Nothing may be written before [`Disk::switch_logs`] has the whole of it.
+    pub fn due_snapshot(&self, server: &Server) -> Option<StateCopy> {
         let since = self.since + self.log.length();
         if self.writing || self.written || since < self.snapshot_after.max(self.snapshot) {
-            return Ok(None);
+            return None;
         }
-        let Some(state) = server.saved_state() else {
-            return Ok(None);
-        };
+        server.copy_state()
+    }
+
+    /// Begins the log behind the snapshot of `state`, which is that of [`Disk::due_snapshot`], and
+    /// writes both logs through to the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`DiskError`], as of [`Disk::save`].
+    pub fn switch_logs(&mut self, state: SavedState) -> Result<Snapshot<F>, DiskError> {
         let next = self.number + 1;
         let before = self.log.last();
         self.log.sync_marks()?;
@@ -377,11 +395,11 @@ impl<F: Files> Disk<F> {
         self.number = next;
         self.since = 0;
         self.writing = true;
-        Ok(Some(Snapshot {
+        Ok(Snapshot {
             files: self.files.clone(),
             path: self.path("snapshot", next),
             state,
-        }))
+        })
     }
 
     /// Takes what [`Snapshot::write`] gave.

@@ -31,7 +31,8 @@ header! {
             "grants that make a record, by kind of creation: 4 public port (2) and address (4) \
              of a mapping; 16 port (2) and address (4) of the server that has the flow";
         HOLDER         16 holder: u16 =>
-            "shared grants: which place among the record's holders is taken";
+            "shared grants: which place among the record's holders is taken, at most 32767; \
+             32768 more if earlier claims of the same start of the switch go first (rule 18)";
         SHARD          16 shard: u16 => "expiries: the shard of the key";
     }
 }
@@ -46,6 +47,36 @@ pub mod entry_flag {
     pub const INSTALL: u8 = 1 << 3;
     /// Grants that make a record: the bits that hold the kind of creation.
     pub const KIND: u8 = !(SHARED | CREATE | INSTALL);
+}
+
+/// Bit of the field `holder`: earlier claims of the same start of the switch go first.
+const DROPS: u16 = 1 << 15;
+
+/// Greatest place among the holders of a shared lease.
+pub const LAST_PLACE: u16 = DROPS - 1;
+
+/// Place that a shared grant takes among the holders of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HolderPlace {
+    /// Number of the place from 0, at most [`LAST_PLACE`], counted when those are gone that
+    /// `drops` says.
+    pub at: u16,
+    /// True if earlier claims of the same start of the switch go first (rule 18). False of a grant
+    /// that is repeated, and of those that a head of before this rule decided.
+    pub drops: bool,
+}
+
+impl HolderPlace {
+    fn of_field(field: u16) -> HolderPlace {
+        HolderPlace {
+            at: field & LAST_PLACE,
+            drops: field & DROPS != 0,
+        }
+    }
+
+    fn field(self) -> u16 {
+        self.at & LAST_PLACE | if self.drops { DROPS } else { 0 }
+    }
 }
 
 /// Creation of a first state before a grant, as the store's creators understand it.
@@ -65,7 +96,7 @@ pub enum Decision {
         /// The epoch granted.
         lease_epoch: u32,
         /// `Some` place among the holders if the lease is shared.
-        holder: Option<u16>,
+        holder: Option<HolderPlace>,
         /// Creation of the first state of a flow without a record.
         creation: Option<Creation>,
     },
@@ -157,7 +188,8 @@ impl<'a> Entry<'a> {
         let decision = match fixed.decision {
             1 => Decision::Grant {
                 lease_epoch,
-                holder: (flags & entry_flag::SHARED != 0).then_some(fixed.holder),
+                holder: (flags & entry_flag::SHARED != 0)
+                    .then(|| HolderPlace::of_field(fixed.holder)),
                 creation: fixed.creation(),
             },
             2 => Decision::Write {
@@ -221,10 +253,22 @@ impl<'a> Entry<'a> {
     /// # Errors
     ///
     /// [`Error::Buffer`] unless `buffer` is [`Entry::buffer_len`] long;
-    /// [`Error::Unrepresentable`] for an expiry with a request.
+    /// [`Error::Unrepresentable`] for an expiry with a request, or a place beyond
+    /// [`LAST_PLACE`].
     pub fn emit(&self, buffer: &mut [u8]) -> Result<(), Error> {
         let header = Header::ChainEntry;
         exactly(header, buffer, self.buffer_len())?;
+        if let Decision::Grant {
+            holder: Some(HolderPlace { at, .. }),
+            ..
+        } = self.decision
+            && at > LAST_PLACE
+        {
+            return Err(Error::Unrepresentable {
+                header,
+                field: "holder",
+            });
+        }
         let (fixed, subject) = buffer.split_at_mut(ENTRY_HEADER_LENGTH);
         fixed.copy_from_slice(&self.fixed().header_bytes());
         if let Decision::Expire { key, .. } = self.decision {
@@ -256,7 +300,7 @@ impl<'a> Entry<'a> {
                 fixed.lease_epoch = lease_epoch;
                 if let Some(holder) = holder {
                     fixed.flags |= entry_flag::SHARED;
-                    fixed.holder = holder;
+                    fixed.holder = holder.field();
                 }
                 if let Some(Creation { kind, payload }) = creation {
                     fixed.flags |= entry_flag::CREATE | kind & entry_flag::KIND;

@@ -15,13 +15,16 @@ fn decision() -> impl Strategy<Value = Decision> {
         }),
     ];
     prop_oneof![
-        (any::<(u32, Option<u16>)>(), creation).prop_map(|((lease_epoch, holder), creation)| {
-            Decision::Grant {
+        (any::<(u32, Option<(u16, bool)>)>(), creation).prop_map(
+            |((lease_epoch, holder), creation)| Decision::Grant {
                 lease_epoch,
-                holder,
+                holder: holder.map(|(at, drops)| HolderPlace {
+                    at: at & LAST_PLACE,
+                    drops,
+                }),
                 creation,
             }
-        }),
+        ),
         any::<bool>().prop_map(|install| Decision::Write { install }),
         Just(Decision::Renew),
         Just(Decision::Probe),
@@ -44,6 +47,24 @@ fn parse(bytes: &[u8]) -> Result<(), Error> {
         Kind::Snapshot => Item::all(message.body).try_for_each(|item| item.map(drop)),
         _ => Ok(()),
     }
+}
+
+#[test]
+fn a_place_beyond_the_last_does_not_fit() {
+    let emitted = |at| {
+        let entry = Entry {
+            decision: Decision::Grant {
+                lease_epoch: 1,
+                holder: Some(HolderPlace { at, drops: true }),
+                creation: None,
+            },
+            switch: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1),
+            request: b"request",
+        };
+        entry.emit(&mut vec![0; entry.buffer_len()])
+    };
+    assert_eq!(emitted(LAST_PLACE), Ok(()));
+    assert_eq!(emitted(LAST_PLACE + 1).unwrap_err().code(), "WIRE007");
 }
 
 proptest! {

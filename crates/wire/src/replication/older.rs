@@ -77,7 +77,11 @@ pub fn refusal(bytes: &[u8], code: super::RefusalCode) -> Option<(u32, Vec<u8>)>
     Some((request.switch_id(), write(&refusal).ok()?))
 }
 
-/// A probe of version 1, which an older store answers.
+/// Number of transmissions before that of a [`probe`]: none of version 1 has as many, and an older
+/// store looks at none.
+const PROBED: u16 = u16::MAX;
+
+/// A probe of version 1, which an older store answers, and a present one knows ([`is_probe`]).
 ///
 /// # Errors
 ///
@@ -95,7 +99,19 @@ pub fn probe(
         shard,
         chain_epoch,
         send_time,
+        attempt: PROBED,
         ..Repr::new(MessageType::ProbeRequest, Key::default())
+    })
+}
+
+/// True of a [`probe`]: the switch that sends it is of the present version.
+pub fn is_probe(bytes: &[u8]) -> bool {
+    let bytes = read(bytes);
+    let packet = bytes.as_deref().map(Packet::new_checked);
+    packet.is_some_and(|packet| {
+        packet.is_ok_and(|packet| {
+            packet.message_type() == MessageType::ProbeRequest && packet.attempt() == PROBED
+        })
     })
 }
 
@@ -168,6 +184,15 @@ mod tests {
         let (_, answer) = refusal(&probe, RefusalCode::WrongChainEpoch).unwrap();
         assert!(is_answer(&answer, 3, 5));
         assert!(!is_answer(&answer, 3, 6));
+    }
+
+    #[test]
+    fn a_probe_of_the_present_version_is_known_from_one_of_version_1() {
+        let mut bytes = probe(3, 5, 1, 2, 1_000).unwrap();
+        assert!(is_probe(&bytes) && !is_probe(&request()));
+        bytes[field::ATTEMPT..field::ATTEMPT + 2].fill(0);
+        // 0 and 0xffff are the same in a checksum.
+        assert!(read(&bytes).is_some() && !is_probe(&bytes));
     }
 
     #[test]

@@ -8,13 +8,40 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 
-use stateplane_disk::{DiskError, DiskReport, LogError};
+use stateplane_disk::{DiskError, DiskReport, LogError, Snapshot};
 use stateplane_invariant::Broken;
-use stateplane_store::{Server, Setup};
+use stateplane_store::{SavedState, Server, Setup, StateCopy};
 
 use crate::files::SystemFiles;
 
 type Folder = Box<stateplane_disk::Disk<SystemFiles>>;
+
+/// What waits for the disk.
+#[derive(Debug)]
+enum Task {
+    /// To write through what was written, at this time.
+    Save(u64),
+    /// To begin the log behind a snapshot of that state, or `None` once it has begun.
+    Switch(Option<SavedState>),
+    /// The snapshot whose log has begun.
+    Switched(Snapshot<SystemFiles>),
+}
+
+/// A folder, and what is to be done with it.
+type Work = (Folder, Task);
+
+fn do_task((disk, task): &mut Work) -> Result<(), DiskError> {
+    match task {
+        Task::Save(now) => disk.write_through(*now),
+        Task::Switch(state) => {
+            if let Some(state) = state.take() {
+                *task = Task::Switched(disk.switch_logs(state)?);
+            }
+            Ok(())
+        }
+        Task::Switched(_) => Ok(()),
+    }
+}
 
 /// A thread that writes a folder through to the disk, so that the server's own goes on to answer
 /// heartbeats.
@@ -72,9 +99,9 @@ fn thread_has_ended() -> io::Error {
 /// The folder of one server, open for this process alone.
 #[derive(Debug)]
 pub struct Disk {
-    /// `None` while it is written through.
+    /// `None` while it is waited for.
     disk: Option<Folder>,
-    through: Through<(Folder, u64)>,
+    through: Through<Work>,
     folder: PathBuf,
     /// A snapshot that is being written.
     writing: Option<JoinHandle<Result<u64, LogError>>>,
@@ -88,11 +115,10 @@ impl Disk {
     /// [`DiskError`].
     pub fn open(folder: &Path, setup: &Setup, now: u64) -> Result<(Disk, Server), DiskError> {
         let (disk, server) = stateplane_disk::Disk::open(SystemFiles, folder, setup, now)?;
-        let through = Through::start(|(disk, now): &mut (Folder, u64)| disk.write_through(*now))
-            .map_err(|cause| DiskError::Folder {
-                path: folder.into(),
-                cause,
-            })?;
+        let through = Through::start(do_task).map_err(|cause| DiskError::Folder {
+            path: folder.into(),
+            cause,
+        })?;
         let disk = Disk {
             disk: Some(Box::new(disk)),
             through,
@@ -128,7 +154,7 @@ impl Disk {
 
     /// Writes what `server` has to save, and begins to write it through to the disk, at `now`.
     /// `false` if there is nothing to wait for; else the server may send what follows from it once
-    /// [`Disk::has_saved`].
+    /// [`Disk::has_ended`].
     ///
     /// # Errors
     ///
@@ -139,7 +165,7 @@ impl Disk {
         };
         let written = disk.write(server);
         if written.is_ok() && disk.is_behind(now) {
-            let begun = self.through.begin((disk, now));
+            let begun = self.through.begin((disk, Task::Save(now)));
             begun.map_err(|cause| self.failed(cause))?;
             return Ok(true);
         }
@@ -149,19 +175,24 @@ impl Disk {
         Ok(false)
     }
 
-    /// True once all is on the disk that [`Disk::begin_save`] wrote; then `server` may send.
+    /// True once all is on the disk that [`Disk::begin_save`] wrote, and `server` may send; or the
+    /// log has begun of [`Disk::begin_snapshot`].
     ///
     /// # Errors
     ///
     /// As [`Disk::begin_save`].
-    pub fn has_saved(&mut self, server: &mut Server) -> Result<bool, DiskError> {
+    pub fn has_ended(&mut self, server: &mut Server) -> Result<bool, DiskError> {
         let ended = self.through.ended().map_err(|cause| self.failed(cause))?;
-        let Some(((disk, _), written)) = ended else {
+        let Some(((disk, task), written)) = ended else {
             return Ok(false);
         };
         self.disk = Some(disk);
         written?;
-        server.handle_saved();
+        match task {
+            Task::Save(_) => server.handle_saved(),
+            Task::Switch(_) => {}
+            Task::Switched(snapshot) => self.write_snapshot(snapshot)?,
+        }
         Ok(true)
     }
 
@@ -170,31 +201,46 @@ impl Disk {
         DiskError::Log(LogError::System { path, cause })
     }
 
-    /// The descriptor that can be read when [`Disk::has_saved`] may be true.
+    /// The descriptor that can be read when [`Disk::has_ended`] may be true.
     pub fn descriptor(&self) -> RawFd {
         self.through.done.as_raw_fd()
     }
 
-    /// Writes a snapshot of `server` beside the packets, if one is due.
+    /// Ends a snapshot that is written; gives the state of `server` to copy for the next, if one is
+    /// due.
     ///
     /// # Errors
     ///
     /// As [`Disk::begin_save`].
-    pub fn keep_small(&mut self, server: &Server) -> Result<(), DiskError> {
+    pub fn due_snapshot(&mut self, server: &Server) -> Result<Option<StateCopy>, DiskError> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.end_snapshot()?;
         }
-        let Some(disk) = &mut self.disk else {
+        let disk = self.disk.as_ref();
+        Ok(disk.and_then(|disk| disk.due_snapshot(server)))
+    }
+
+    /// Lets a snapshot of `state` be written beside the packets, once the log behind it has begun
+    /// ([`Disk::has_ended`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::begin_save`].
+    pub fn begin_snapshot(&mut self, state: SavedState) -> Result<(), DiskError> {
+        let Some(disk) = self.disk.take() else {
             return Ok(());
         };
-        if let Some(snapshot) = disk.begin_snapshot(server)? {
-            let thread = std::thread::Builder::new().name("snapshot".into());
-            let writing = thread.spawn(move || snapshot.write());
-            self.writing = Some(writing.map_err(|cause| DiskError::Folder {
-                path: self.folder.clone(),
-                cause,
-            })?);
-        }
+        let begun = self.through.begin((disk, Task::Switch(Some(state))));
+        begun.map_err(|cause| self.failed(cause))
+    }
+
+    fn write_snapshot(&mut self, snapshot: Snapshot<SystemFiles>) -> Result<(), DiskError> {
+        let thread = std::thread::Builder::new().name("snapshot".into());
+        let writing = thread.spawn(move || snapshot.write());
+        self.writing = Some(writing.map_err(|cause| DiskError::Folder {
+            path: self.folder.clone(),
+            cause,
+        })?);
         Ok(())
     }
 
@@ -220,7 +266,75 @@ impl Drop for Disk {
 mod tests {
     use super::*;
     use crate::poll::Readable;
+    use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts};
+    use stateplane_wire::replication::{Key, MessageType, Repr};
+    use std::net::{Ipv4Addr, SocketAddrV4};
     use std::sync::mpsc::sync_channel;
+
+    const SOMEBODY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4793);
+
+    /// When requests come, in µs: long after the start.
+    const LATER: u64 = 10_000_000;
+
+    /// The only server of its chain, which keeps its state in `folder`.
+    fn opened(folder: &Path) -> (Disk, Server) {
+        let config = Config::new(1, 0).with_class(ClassConfig {
+            class: 1,
+            state_length: 4,
+            first_lease: FirstLease::Zero,
+            shared_only: false,
+            idle: IdleTimeouts::never(),
+            quota: None,
+        });
+        let setup = Setup::Fixed {
+            config: Config {
+                durable: true,
+                ..config
+            },
+            incarnation: 7,
+            links: vec![SOMEBODY],
+        };
+        Disk::open(folder, &setup, 0).unwrap()
+    }
+
+    fn wait(disk: &mut Disk, server: &mut Server) {
+        let mut readable = Readable::new([disk.descriptor()]).unwrap();
+        while !disk.has_ended(server).unwrap() {
+            readable.wait_until(u64::MAX >> 1).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_snapshot_takes_the_place_of_what_was_written_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut disk, mut server) = opened(folder.path());
+        disk.set_snapshot_after(1);
+        for flow in 0..200 {
+            let mut key = [flow; 16];
+            key[0] = 1;
+            let request = Repr {
+                chain_epoch: 1,
+                switch_id: 1,
+                incarnation: 1,
+                claim: 1,
+                request: 1,
+                ..Repr::new(MessageType::LeaseRequest, Key(key))
+            };
+            server.handle_request(LATER, SOMEBODY, &request.to_vec().unwrap());
+        }
+        assert!(disk.begin_save(&mut server, LATER).unwrap());
+        wait(&mut disk, &mut server);
+        assert!(server.poll_transmit(LATER).is_some());
+        let state = disk.due_snapshot(&server).unwrap().expect("one is due");
+        disk.begin_snapshot(state.whole(&server)).unwrap();
+        wait(&mut disk, &mut server);
+        let replica = server.replica(0).unwrap();
+        assert_eq!(replica.record_count(), 200);
+        drop(disk);
+        let (disk, back) = opened(folder.path());
+        assert_eq!(back.replica(0).unwrap().digest(), replica.digest());
+        assert_eq!(disk.report().recovered_entries, 0);
+    }
 
     #[test]
     fn what_is_written_through_comes_back_and_wakes_who_waits() {

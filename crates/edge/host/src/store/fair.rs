@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
 
 /// Bytes that each datagram counts beside its own, for what keeping it takes.
-const OVERHEAD: usize = 128;
+pub(super) const OVERHEAD: usize = 128;
 
 /// Emptied buffers that are kept for reuse.
 const MOST_SPARE: usize = 1024;

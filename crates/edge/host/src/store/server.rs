@@ -271,6 +271,9 @@ impl StoreServer {
             while let Some((switch, version)) = self.server.poll_older() {
                 Told::older(switch, version);
             }
+            while let Some(longer) = self.server.poll_longer_backing() {
+                Told::longer_backing(&longer);
+            }
             if self.told.look(boot_time_us(), &self.server) {
                 self.greeter.look(boot_time_us());
             }
@@ -280,36 +283,72 @@ impl StoreServer {
         Ok(self.report())
     }
 
-    /// Writes what the server has to save through to the disk. Meanwhile it does nothing but
-    /// answer heartbeats, and other servers' questions about terms.
+    /// Writes what the server has to save through to the disk, and begins a snapshot if one is due.
+    /// Meanwhile it does nothing but serve terms.
     fn save(&mut self, readable: &mut Readable, most: usize) -> Result<(), StoreError> {
         let Some(disk) = &mut self.disk else {
             return Ok(());
         };
-        let mut waits = disk.begin_save(&mut self.server, boot_time_us())?;
-        while waits {
-            let due = boot_time_us() + LONGEST_WAIT;
-            readable.wait_until(due).map_err(StoreError::Receive)?;
-            if readable.is_ready(DISK)
-                && let Some(disk) = &mut self.disk
-            {
-                waits = !disk.has_saved(&mut self.server)?;
-            }
-            if readable.is_ready(LINKS) {
-                let server = &mut self.server;
-                self.sockets
-                    .receive_terms(|now, from, bytes| server.handle_link(now, from, bytes))?;
-            }
-            if readable.is_ready(REQUESTS) {
-                self.sockets.receive_requests(most)?;
-            }
-            self.serve_beats();
+        if disk.begin_save(&mut self.server, boot_time_us())? {
+            self.wait_for_disk(readable, most)?;
+        }
+        let Some(disk) = &mut self.disk else {
+            return Ok(());
+        };
+        let Some(mut state) = disk.due_snapshot(&self.server)? else {
+            return Ok(());
+        };
+        while state.copy(&self.server) {
+            readable.wait_until(0).map_err(StoreError::Receive)?;
+            self.serve_terms(readable, most)?;
+            self.server.ask_again(boot_time_us());
             self.send_all();
         }
-        match &mut self.disk {
-            Some(disk) => Ok(disk.keep_small(&self.server)?),
-            None => Ok(()),
+        let state = state.whole(&self.server);
+        if let Some(disk) = &mut self.disk {
+            disk.begin_snapshot(state)?;
+            self.wait_for_disk(readable, most)?;
         }
+        Ok(())
+    }
+
+    /// Waits until the disk has done what was begun. What is sent meanwhile rests on nothing that
+    /// is not on the disk.
+    fn wait_for_disk(&mut self, readable: &mut Readable, most: usize) -> Result<(), StoreError> {
+        loop {
+            let due = self.server.ask_again(boot_time_us());
+            self.send_all();
+            let due = if self.sockets.has_beats() {
+                0
+            } else {
+                let longest = boot_time_us() + LONGEST_WAIT;
+                due.map_or(longest, |due| due.min(longest))
+            };
+            readable.wait_until(due).map_err(StoreError::Receive)?;
+            let has_ended = match &mut self.disk {
+                Some(disk) if readable.is_ready(DISK) => disk.has_ended(&mut self.server)?,
+                _ => false,
+            };
+            self.serve_terms(readable, most)?;
+            if has_ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Serves what came of heartbeats, and of other servers' questions for backing and their
+    /// answers; the rest waits.
+    fn serve_terms(&mut self, readable: &Readable, most: usize) -> Result<(), StoreError> {
+        if readable.is_ready(LINKS) {
+            let server = &mut self.server;
+            self.sockets
+                .receive_terms(|now, from, bytes| server.handle_link(now, from, bytes))?;
+        }
+        if readable.is_ready(REQUESTS) {
+            self.sockets.receive_requests(most)?;
+        }
+        self.serve_beats();
+        Ok(())
     }
 
     /// Answers the heartbeats that came.

@@ -11,10 +11,10 @@ use serde::Serialize;
 use stateplane_seal::TRAILER_LENGTH;
 use stateplane_store::Limits;
 use stateplane_wire::replication::field::SWITCH_ID;
-use stateplane_wire::term::is_term;
+use stateplane_wire::term::{HEARTBEAT_LENGTH, is_term};
 
 use super::StoreError;
-use super::fair::{Datagram, FairQueue};
+use super::fair::{Datagram, FairQueue, OVERHEAD};
 use crate::clock::boot_time_us;
 use crate::datagram::{self, BURST, Burst, Outgoing};
 use crate::sealing::{Guard, KeysError, SealReport, open_datagram};
@@ -24,11 +24,14 @@ use stateplane_invariant::{Broken, BrokenCounts};
 /// where senders are told apart.
 const TAKEN: usize = 4;
 
-/// Heartbeats that wait before they are served as other requests are.
-const MOST_BEATS: usize = 1 << 14;
+/// Bytes of heartbeats that wait for their turn.
+const BEAT_BYTES: usize = 1 << 20;
 
-/// Messages of neighbours that are kept while the disk is waited for.
-const MOST_HELD: usize = 1 << 12;
+/// Heartbeats that are served before anything else is.
+const BEATS_AT_ONCE: usize = 16 * BURST;
+
+/// Bytes of neighbours' messages that are kept while the disk is waited for.
+const HELD_BYTES: usize = 8 << 20;
 
 /// Bytes of requests that wait for their turn.
 const QUEUED_BYTES: usize = 4 << 20;
@@ -51,6 +54,31 @@ pub(super) enum Port {
     Links,
 }
 
+/// Messages of neighbours and of the controller that came while the disk was waited for. Each is
+/// handled as of when it is taken out: until then the server answered as if it had not come.
+#[derive(Debug, Default)]
+struct Held {
+    messages: VecDeque<Datagram>,
+    bytes: usize,
+}
+
+impl Held {
+    /// Keeps a copy of `bytes`, if there is room; what is too much is lost as on a wire.
+    fn push(&mut self, from: SocketAddrV4, bytes: &[u8]) {
+        let cost = bytes.len() + OVERHEAD;
+        if self.bytes + cost <= HELD_BYTES {
+            self.bytes += cost;
+            self.messages.push_back((from, bytes.to_vec()));
+        }
+    }
+
+    fn pop(&mut self) -> Option<Datagram> {
+        let (from, bytes) = self.messages.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(bytes.len() + OVERHEAD);
+        Some((from, bytes))
+    }
+}
+
 /// Both sockets of a server.
 #[derive(Debug)]
 pub(super) struct Sockets {
@@ -59,9 +87,8 @@ pub(super) struct Sockets {
     burst: Burst,
     waiting: FairQueue,
     /// Heartbeats of switches, which wait for nothing else.
-    beats: VecDeque<Datagram>,
-    /// Messages of neighbours and of the controller that came while the disk was waited for.
-    held: VecDeque<(u64, Datagram)>,
+    beats: FairQueue,
+    held: Held,
     /// Requests that are served together.
     turn: Vec<Datagram>,
     replies: Outgoing,
@@ -84,8 +111,8 @@ impl Sockets {
             links: open(SocketAddrV4::new(listen, chain_port))?,
             burst: Burst::new(),
             waiting: FairQueue::new(QUEUED_BYTES),
-            beats: VecDeque::new(),
-            held: VecDeque::new(),
+            beats: FairQueue::new(BEAT_BYTES),
+            held: Held::default(),
             turn: Vec::with_capacity(BURST),
             replies: Outgoing::default(),
             updates: Outgoing::default(),
@@ -119,12 +146,17 @@ impl Sockets {
 
     /// True if requests wait in the senders' queues.
     pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty() || !self.beats.is_empty() || !self.held.is_empty()
+        !self.waiting.is_empty() || self.has_beats() || self.has_held()
+    }
+
+    /// True if heartbeats wait.
+    pub(super) fn has_beats(&self) -> bool {
+        !self.beats.is_empty()
     }
 
     /// True if messages of neighbours wait that came while the disk was waited for.
     pub(super) fn has_held(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.messages.is_empty()
     }
 
     pub(super) fn counters(&self) -> HostCounters {
@@ -133,12 +165,16 @@ impl Sockets {
 
     /// The next broken invariant to report; each is given once.
     pub(super) fn poll_broken(&mut self) -> Option<Broken> {
-        self.waiting.poll_broken()
+        self.waiting
+            .poll_broken()
+            .or_else(|| self.beats.poll_broken())
     }
 
     /// Counters of broken invariants since the start.
     pub(super) fn broken(&self) -> BrokenCounts {
-        self.waiting.broken()
+        let mut broken = self.waiting.broken();
+        broken += self.beats.broken();
+        broken
     }
 
     /// Counters of sealed messages, if messages are sealed.
@@ -161,8 +197,8 @@ impl Sockets {
         most: usize,
         mut take: impl FnMut(u64, SocketAddrV4, &[u8]),
     ) -> Result<(), StoreError> {
-        for (now, (from, bytes)) in self.held.drain(..) {
-            take(now, from, &bytes);
+        while let Some((from, bytes)) = self.held.pop() {
+            take(boot_time_us(), from, &bytes);
         }
         for _ in 0..most / BURST {
             self.burst.take(&self.links).map_err(StoreError::Receive)?;
@@ -180,7 +216,7 @@ impl Sockets {
     }
 
     /// Gives what came to the chain port and concerns terms to `take`, and keeps the rest for
-    /// [`receive_links`](Self::receive_links). What is too much is lost as on a wire.
+    /// [`receive_links`](Self::receive_links).
     pub(super) fn receive_terms(
         &mut self,
         mut take: impl FnMut(u64, SocketAddrV4, &[u8]),
@@ -193,9 +229,8 @@ impl Sockets {
             };
             if is_term(received.message) {
                 take(now, from, received.message);
-            } else if self.held.len() < MOST_HELD {
-                self.held
-                    .push_back((now, (from, received.message.to_vec())));
+            } else {
+                self.held.push(from, received.message);
             }
         }
         Ok(())
@@ -208,9 +243,13 @@ impl Sockets {
                 .take(&self.requests)
                 .map_err(StoreError::Receive)?;
             for (from, bytes) in self.burst.iter() {
-                if is_term(bytes) && self.beats.len() < MOST_BEATS {
-                    self.beats.push_back((from, bytes.to_vec()));
-                } else if !self.waiting.push(from, bytes) {
+                let is_beat = is_term(bytes) && bytes.len() <= HEARTBEAT_LENGTH + TRAILER_LENGTH;
+                let queue = if is_beat {
+                    &mut self.beats
+                } else {
+                    &mut self.waiting
+                };
+                if !queue.push(from, bytes) {
                     self.counters.over_share += 1;
                 }
             }
@@ -221,16 +260,22 @@ impl Sockets {
         Ok(())
     }
 
-    /// Gives the heartbeats that wait to `serve`.
+    /// Gives heartbeats that wait to `serve`, at most [`BEATS_AT_ONCE`]: one of each sender in
+    /// turn.
     pub(super) fn serve_beats(&mut self, mut serve: impl FnMut(&[Datagram])) {
         let now = boot_time_us();
-        while let Some((from, bytes)) = self.beats.pop_front() {
-            self.open_request(now, from, bytes);
+        for _ in 0..BEATS_AT_ONCE {
+            let Some((from, bytes)) = self.beats.pop() else {
+                break;
+            };
+            if let Some(bytes) = self.open_request(now, from, bytes) {
+                self.beats.recycle(bytes);
+            }
         }
         if !self.turn.is_empty() {
             serve(&self.turn);
             for (_, bytes) in self.turn.drain(..) {
-                self.waiting.recycle(bytes);
+                self.beats.recycle(bytes);
             }
         }
     }
@@ -244,7 +289,9 @@ impl Sockets {
                 let Some((from, bytes)) = self.waiting.pop() else {
                     break;
                 };
-                self.open_request(now, from, bytes);
+                if let Some(bytes) = self.open_request(now, from, bytes) {
+                    self.waiting.recycle(bytes);
+                }
             }
             if self.turn.is_empty() {
                 break;
@@ -256,24 +303,29 @@ impl Sockets {
         }
     }
 
-    /// Adds a request to those that are served together, if it is one of its sender.
-    fn open_request(&mut self, now: u64, from: SocketAddrV4, mut bytes: Vec<u8>) {
+    /// Adds a request to those that are served together, if it is one of its sender; else gives
+    /// the buffer back.
+    fn open_request(
+        &mut self,
+        now: u64,
+        from: SocketAddrV4,
+        mut bytes: Vec<u8>,
+    ) -> Option<Vec<u8>> {
         let guard = self.guard.as_mut();
         let opened = open_datagram(guard, now, &self.requests, from, &bytes);
         let opened = opened.map(|received| (received.peer, received.message.len()));
         let Some((peer, length)) = opened else {
-            self.waiting.recycle(bytes);
-            return;
+            return Some(bytes);
         };
         bytes.truncate(length);
         let named = bytes.get(SWITCH_ID..SWITCH_ID + 4);
         let is_wrong = |peer: u32| named.is_some_and(|named| *named != peer.to_be_bytes());
         if peer.is_some_and(is_wrong) {
             self.impersonated += 1;
-            self.waiting.recycle(bytes);
-        } else {
-            self.turn.push((from, bytes));
+            return Some(bytes);
         }
+        self.turn.push((from, bytes));
+        None
     }
 
     /// Sends `message` by one of the sockets, at the latest with the next [`flush`](Self::flush). A
@@ -311,3 +363,6 @@ fn open(address: SocketAddrV4) -> Result<UdpSocket, StoreError> {
         _ => StoreError::Bind { address, cause },
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
-use stateplane_store::{Counters, Server};
+use stateplane_store::{Counters, LongerBacking, Server};
 
 /// µs between looks at what changed.
 const PERIOD: u64 = 100_000;
@@ -169,6 +169,15 @@ impl Told {
         tracing::error!(
             "switch {switch} speaks version {version}, this store {}: bring them to one version",
             stateplane_wire::replication::VERSION
+        );
+    }
+
+    /// Tells that another server asks to be backed for longer than this one backs.
+    pub(super) fn longer_backing(longer: &LongerBacking) {
+        let LongerBacking { from, asked, given } = longer;
+        tracing::error!(
+            "the server {from} asks to be backed for {asked} µs, this one backs for {given} µs, and \
+             does not answer: bring `backing_ms` to one value"
         );
     }
 

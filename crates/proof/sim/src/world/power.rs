@@ -4,13 +4,13 @@ use super::{Happening, World};
 use crate::options::Rule;
 use crate::plan::Misfortune;
 use stateplane_disk::{DiskError, FaultyFiles};
-use stateplane_world::Clock;
+use stateplane_world::{Clock, Node as _};
 
 /// Greatest time in µs after which a server that ended is started again.
 const RESTART: u64 = 5_000;
 
 impl World<'_> {
-    /// Writes what a server has to save, for which it stands still; `true` if all is
+    /// Writes what a server has to save, for which it serves nothing but terms; `true` if all is
     /// saved.
     pub(super) fn save(&mut self, store: usize) -> bool {
         let Some(disks) = self.options.scenario.disks else {
@@ -38,7 +38,6 @@ impl World<'_> {
         }
         let deaths = node.deaths;
         let until = self.now + self.net.random.between(1, disks.sync);
-        self.net.stall(self.places.store(store), until);
         self.net.plan(until, Happening::Synced { store, deaths });
         false
     }
@@ -68,6 +67,21 @@ impl World<'_> {
         });
         if let Err(error) = synced {
             self.disk_fails(store, &error);
+        }
+        self.after_store(store);
+        self.take_held(store);
+    }
+
+    /// A server takes what came while it waited for its disk, as of when that is done: until then
+    /// it backed heads as if nothing had come.
+    fn take_held(&mut self, store: usize) {
+        let node = &mut self.stores[store];
+        if node.syncing || node.held.is_empty() {
+            return;
+        }
+        let local = self.net.local(self.places.store(store));
+        for held in std::mem::take(&mut node.held) {
+            node.handle_message(local, held.port, held.sender, held.message);
         }
         self.after_store(store);
     }

@@ -34,6 +34,8 @@ impl World<'_> {
         self.note_waits(store);
         self.stores[store].regain();
         let saved = self.save(store);
+        let local = self.net.local(self.places.store(store));
+        self.stores[store].ask_again(local);
         // Unsaved mappings may be lost, and then count as never made.
         if let Some(class) = self.options.program.mapped_class().filter(|_| saved) {
             self.note_mappings(store, class);
@@ -45,6 +47,8 @@ impl World<'_> {
                 Recipient::Neighbour(address) => {
                     let to = (0..self.stores.len()).find(|&to| link_address(to) == address);
                     match to {
+                        // It was to leave before the server took another place.
+                        Some(to) if to == store => {}
                         Some(to) => {
                             let to = Node::Store(to);
                             self.between_nodes(Node::Store(store), to, &datagram.bytes);

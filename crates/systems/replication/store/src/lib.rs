@@ -57,7 +57,8 @@ pub use replica::{Destination, Place, Replica, Transmit};
 pub use saved::RecoveryError;
 pub use serial::newer;
 pub use server::{
-    Datagram, LostEntries, Recipient, Recovery, SavedState, Server, ServerCounters, Setup,
+    Datagram, LongerBacking, LostEntries, Recipient, Recovery, SavedState, Server, ServerCounters,
+    Setup, StateCopy,
 };
 pub use service::{SERVER_STATE_LENGTH, Service, ServiceAt, ServiceId, ServiceServer};
 pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};

@@ -3,6 +3,7 @@
 use core::net::SocketAddrV4;
 
 use smallvec::SmallVec;
+use stateplane_wire::chain::LAST_PLACE;
 use stateplane_wire::replication::{Key, Packet};
 
 use crate::serial::newer;
@@ -211,7 +212,7 @@ impl Record {
     ) -> Option<u16> {
         let own = self.beside(owner).position(|h| h.owner == *owner);
         let count = self.beside(owner).count();
-        let behind = (count < usize::from(limit)).then_some(count);
+        let behind = (count < usize::from(limit.min(LAST_PLACE))).then_some(count);
         let place = own.or(behind);
         let place = place.or_else(|| self.beside(owner).position(over))?;
         u16::try_from(place).ok()

@@ -35,7 +35,8 @@ pub(crate) mod kind {
     /// The newest configuration of a chain that the server is not in: its number (4
     /// bytes), and 1 if it has a place there and left it, since its disk lost entries.
     pub(crate) const LEFT: u8 = 7;
-    /// The server came back from the disk. It is about no chain.
+    /// The server came back from the disk, and the version of the records behind (1 byte; none in
+    /// version 3). It is about no chain.
     pub(crate) const START: u8 = 8;
 }
 
@@ -73,6 +74,32 @@ pub(crate) fn number<const N: usize>(bytes: &[u8]) -> Result<(u64, &[u8]), Recov
     Ok((number, rest))
 }
 
+/// The version that the first byte says, and the bytes behind.
+fn version(body: &[u8]) -> Result<(u8, &[u8]), RecoveryError> {
+    let (version, rest) = number::<1>(body)?;
+    let version = version as u8;
+    if ![OLDER, VERSION].contains(&version) {
+        return Err(RecoveryError::Version { version });
+    }
+    Ok((version, rest))
+}
+
+/// The record that the server came back.
+pub(crate) fn start() -> Vec<u8> {
+    record(kind::START, 0, &[&[VERSION]])
+}
+
+/// The version of the records behind a [`start`] with `body`; none if that does not say.
+pub(crate) fn version_of_start(body: &[u8]) -> Result<Option<u8>, RecoveryError> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    match version(body)? {
+        (version, []) => Ok(Some(version)),
+        _ => Err(RecoveryError::Malformed),
+    }
+}
+
 /// Content of the first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Begin {
@@ -97,11 +124,7 @@ impl Begin {
     }
 
     pub(crate) fn parse(body: &[u8]) -> Result<Begin, RecoveryError> {
-        let (version, rest) = number::<1>(body)?;
-        let version = version as u8;
-        if ![OLDER, VERSION].contains(&version) {
-            return Err(RecoveryError::Version { version });
-        }
+        let (version, rest) = version(body)?;
         let (incarnation, rest) = number::<4>(rest)?;
         let (starts, rest) = number::<4>(rest)?;
         let (fingerprint, rest) = number::<8>(rest)?;

@@ -8,7 +8,8 @@
 mod persist;
 mod terms;
 
-pub use persist::{Recovery, SavedState, Setup};
+pub use persist::{Recovery, SavedState, Setup, StateCopy};
+pub use terms::LongerBacking;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -76,6 +77,9 @@ pub struct ServerCounters {
     pub backing_asked: u64,
     /// Answers to questions of others.
     pub backing_answered: u64,
+    /// Questions of others that were not answered: they are to be backed for longer than this server
+    /// backs.
+    pub backing_too_long: u64,
     /// Datagrams of terms that are none, or not for a server, dropped.
     pub term_malformed: u64,
     /// Requests of switches that speak an older version, refused in that.
@@ -101,6 +105,8 @@ struct Hosted {
     config: Option<ChainConfig>,
     due: Option<u64>,
     had_joined: bool,
+    /// The replica was seen silenced.
+    was_silenced: bool,
     /// As tail it has reported in this configuration that a replica joined, or may have.
     told_joined: bool,
     /// How much must be on the disk before this configuration counts for others.
@@ -117,6 +123,7 @@ impl Hosted {
             config: None,
             due: None,
             had_joined: false,
+            was_silenced: false,
             told_joined: false,
             settled: 0,
             told: 0,
@@ -308,8 +315,12 @@ impl Server {
         Some(result)
     }
 
-    /// Refuses a request of version 1 in version 1; `false` if it is none.
+    /// Refuses a request of version 1 in version 1; `false` if it is none. A switch of the present
+    /// version that asks whether this server is older learns by silence that it is not.
     fn refuse_older(&mut self, to: SocketAddrV4, bytes: &[u8]) -> bool {
+        if older::is_probe(bytes) {
+            return true;
+        }
         let Some((switch, refusal)) = older::refusal(bytes, RefusalCode::WrongServer) else {
             return false;
         };
@@ -578,6 +589,7 @@ impl Server {
                 self.ready.insert(number);
             }
             self.with_replica(number, |replica| replica.handle_timeout(now));
+            self.look_if_silenced(number);
             self.collect_unsaved(number);
         }
         self.ask_for_backing(now);
@@ -658,9 +670,20 @@ impl Server {
         });
     }
 
+    /// A head that falls silent covers nothing any more.
+    fn look_if_silenced(&mut self, number: u16) {
+        if let Some(hosted) = self.chains.get_mut(&number)
+            && hosted.replica.is_silenced()
+            && !core::mem::replace(&mut hosted.was_silenced, true)
+        {
+            self.terms.look_again();
+        }
+    }
+
     /// Notes that a replica was given something to do.
     fn touched(&mut self, number: u16) {
         self.ready.insert(number);
+        self.look_if_silenced(number);
         self.collect_unsaved(number);
         if let Some(hosted) = self.chains.get_mut(&number) {
             let joined = hosted.replica.has_joined();

@@ -79,3 +79,17 @@ fn refusals_are_counted_from_look_to_look() {
     let said = lines(|| told.events(counters));
     assert_eq!(said, ["INFO the lease storm is over granted=1"]);
 }
+
+#[test]
+fn a_server_that_asks_for_a_longer_backing_is_named_with_both_times() {
+    let longer = LongerBacking {
+        from: "10.0.0.2:4794".parse().unwrap(),
+        asked: 1_000_000,
+        given: 400_000,
+    };
+    let told = lines(|| Told::longer_backing(&longer));
+    assert_eq!(told.len(), 1);
+    for named in ["10.0.0.2:4794", "1000000 µs", "400000 µs", "backing_ms"] {
+        assert!(told[0].contains(named), "{told:?}");
+    }
+}

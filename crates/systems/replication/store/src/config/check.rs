@@ -6,6 +6,10 @@ use super::{Config, ConfigError, FirstLease, MOST_CLOCK_PPM, NatPool};
 use crate::creator::creator_of;
 use crate::pool::shard_ports;
 
+/// Least µs of a promise. Heartbeats are half of it apart, and a shorter one would end with any
+/// delay.
+const LEAST_TERM: u32 = 10_000;
+
 impl Config {
     /// Checks that a replica can run with this configuration.
     ///
@@ -18,8 +22,8 @@ impl Config {
         if let Some(pool) = &self.nat {
             self.check_pool(pool)?;
         }
-        if self.term == 0 {
-            return Err(ConfigError::Zero { name: "term" });
+        if self.term < LEAST_TERM {
+            return Err(ConfigError::Term { term: self.term });
         }
         if self.backing <= self.term {
             return Err(ConfigError::Backing {

@@ -224,6 +224,14 @@ pub enum ConfigError {
         /// µs of a promise.
         term: u32,
     },
+    /// A promise that would end with any delay of a heartbeat.
+    #[error(
+        "a term of {term} µs would nearly always have ended: give it at least 10000 µs (term_ms = 10)"
+    )]
+    Term {
+        /// µs of a promise.
+        term: u32,
+    },
     /// A 0 where nothing would ever happen.
     #[error("the {name} is 0: give it a value of at least 1")]
     Zero {
@@ -272,6 +280,7 @@ impl ConfigError {
             ConfigError::NatDependentShared { .. } => "S029",
             ConfigError::MixedNat { .. } => "S030",
             ConfigError::Backing { .. } => "S031",
+            ConfigError::Term { .. } => "S032",
         }
     }
 }

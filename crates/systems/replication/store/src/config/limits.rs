@@ -7,7 +7,7 @@ use stateplane_wire::{ipv4, udp};
 pub struct Limits {
     /// Records, over all shards.
     pub records: usize,
-    /// Holders of one shared lease.
+    /// Holders of one shared lease; more than 32,767 count as that many.
     pub holders: u16,
     /// Share in percent, up to 100, of free ports of an address and protocol in a shard
     /// below which taking another is counted, to warn before none is left.

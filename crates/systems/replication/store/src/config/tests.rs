@@ -58,7 +58,8 @@ fn each_contradiction_has_its_code() {
     assert_eq!(pool(|p| p.first_port = 0), "S012");
     assert_eq!(pool(|p| p.addresses.push(p.addresses[0])), "S013");
     assert_eq!(pool(|p| p.last_port = 49_151), "S014");
-    assert_eq!(code(|c| c.term = 0), "S015");
+    assert_eq!(code(|c| c.term = 9_999), "S032");
+    assert_eq!(code(|c| c.term = 10_000), "");
     assert_eq!(code(|c| c.backing = c.term), "S031");
     assert_eq!(code(|c| c.limits.link_window = 0), "S015");
     let quota = Quota {

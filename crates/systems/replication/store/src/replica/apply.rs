@@ -2,7 +2,7 @@
 //! answer.
 
 use stateplane_invariant::invariant;
-use stateplane_wire::chain::{Creation, Decision, Entry};
+use stateplane_wire::chain::{Creation, Decision, Entry, HolderPlace};
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
 use super::{Replica, echo};
@@ -84,8 +84,11 @@ impl Replica {
             record.epoch = lease_epoch;
         }
         record.last_active = now;
-        record.drop_earlier_claims(&owner);
-        match (&mut record.lease, place.map(usize::from)) {
+        // An entry of a head that did not know this rule counts places without it.
+        if let Some(HolderPlace { drops: true, .. }) = place {
+            record.drop_earlier_claims(&owner);
+        }
+        match (&mut record.lease, place.map(|place| usize::from(place.at))) {
             (lease, None) => *lease = Lease::Exclusive(holder),
             (Lease::Shared(holders), Some(place)) if place < holders.len() => {
                 holders[place] = holder;

@@ -5,7 +5,7 @@ use core::net::SocketAddrV4;
 use stateplane_invariant::invariant;
 use stateplane_wire::Error;
 use stateplane_wire::chain::{
-    Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_PREFIX, Entry, HEADER_LENGTH,
+    Creation, Decision, ENTRY_HEADER_LENGTH, ENTRY_PREFIX, Entry, HEADER_LENGTH, HolderPlace,
 };
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
@@ -268,7 +268,7 @@ impl Replica {
         let grant = |holder: Option<u16>, creation| {
             Verdict::Decide(Decision::Grant {
                 lease_epoch: shard.next_epoch(),
-                holder,
+                holder: holder.map(|at| HolderPlace { at, drops: true }),
                 creation,
             })
         };
@@ -463,7 +463,15 @@ impl Replica {
                 gave_up: request.gave_up,
                 behind: at > 0,
             };
-            match self.judge_with_port(now, &asked) {
+            let awaited = self.reclaims.chosen_for(&flow);
+            let verdict = self.judge_with_port(now, &asked);
+            if self.reclaims.chosen_for(&flow) != awaited {
+                // Others are waited for, and were not recalled yet.
+                queue.recall_after = limits.recall_first;
+                queue.recalled = None;
+                self.promises.let_go(&flow);
+            }
+            match verdict {
                 Verdict::Wait(until) => {
                     // The new owner hears of its grant before anything else.
                     if at == 0 && granted {
@@ -607,12 +615,16 @@ impl Replica {
 
 /// The grant that `asked` has already (rule 2), and its position if it is shared. A shared grant
 /// does not satisfy a request for an exclusive one.
-fn repeatable<'a>(record: &'a Record, asked: &Asked) -> Option<(&'a Holder, Option<u16>)> {
+fn repeatable<'a>(record: &'a Record, asked: &Asked) -> Option<(&'a Holder, Option<HolderPlace>)> {
     let place = record.place_of(&asked.owner)?;
     let shared = matches!(record.lease, Lease::Shared(_));
     if shared && !asked.shared {
         return None;
     }
     let holder = &record.lease.holders()[place];
-    Some((holder, shared.then_some(place as u16)))
+    let place = HolderPlace {
+        at: place as u16,
+        drops: false,
+    };
+    Some((holder, shared.then_some(place)))
 }

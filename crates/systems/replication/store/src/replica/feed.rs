@@ -141,25 +141,30 @@ impl Feed {
 
 impl Rest {
     /// A copy of all that `replica` holds.
-    pub(super) fn new(replica: &Replica) -> Rest {
-        let shards = replica.shards.iter();
+    fn new(replica: &Replica) -> Rest {
+        let mut rest = Rest::empty(true);
+        for number in replica.shards.keys() {
+            rest.copy(replica, *number);
+        }
+        rest
+    }
+
+    /// Without a shard yet. `whole` unless it is to be of a state that a replica is being given.
+    pub(super) fn empty(whole: bool) -> Rest {
         Rest {
-            shards: shards
-                .map(|(number, shard)| Part::of(*number, shard))
-                .collect(),
+            shards: VecDeque::new(),
             begun: false,
             digest: Digest::default(),
-            ends: true,
+            ends: whole,
             ended: false,
         }
     }
 
-    /// A copy of what a replica has of a state that it is being given.
-    pub(super) fn of_part(replica: &Replica) -> Rest {
-        Rest {
-            ends: false,
-            ..Rest::new(replica)
-        }
+    /// Adds a copy of a shard of `replica`.
+    pub(super) fn copy(&mut self, replica: &Replica, number: u16) {
+        let shard = replica.shards.get(&number);
+        self.shards
+            .extend(shard.map(|shard| Part::of(number, shard)));
     }
 
     /// The items of the next part, about `most` bytes; `None` after the last.

@@ -18,13 +18,25 @@ use crate::saved::{RecoveryError, kind, number, record};
 const PART: usize = 1 << 16;
 
 /// A replica's whole state as records, made one by one. It is a copy, so the replica may
-/// go on.
+/// go on once [`SavedReplica::copy`] has copied all of it.
 #[derive(Debug)]
 pub(crate) struct SavedReplica {
     chain: u16,
+    uncopied: VecDeque<u16>,
     begin: Option<Vec<u8>>,
     rest: Rest,
     kept: VecDeque<Arc<[u8]>>,
+}
+
+impl SavedReplica {
+    /// Copies another shard of `replica`; `false` if all are copied.
+    pub(crate) fn copy(&mut self, replica: &Replica) -> bool {
+        let shard = self.uncopied.pop_front();
+        if let Some(shard) = shard {
+            self.rest.copy(replica, shard);
+        }
+        shard.is_some()
+    }
 }
 
 impl Iterator for SavedReplica {
@@ -78,23 +90,20 @@ impl Replica {
         record(kind::STATE, self.config.chain, &parts)
     }
 
-    /// The records that stand for everything up to here; none if a state was not even
-    /// begun.
+    /// The records that stand for everything up to here, without its shards, which are to be copied;
+    /// none if a state was not even begun.
     pub(crate) fn saved_state(&self) -> Option<SavedReplica> {
         let (upto, whole) = match &self.install {
             Some(install) => (install.upto()?, install.is_done()),
             None => (self.applied, true),
         };
-        let (upto, rest) = if whole {
-            (self.applied, Rest::new(self))
-        } else {
-            (upto, Rest::of_part(self))
-        };
+        let upto = if whole { self.applied } else { upto };
         let kept = self.log.range(self.log.before() + 1, self.applied);
         Some(SavedReplica {
             chain: self.config.chain,
+            uncopied: self.shards.keys().copied().collect(),
             begin: Some(self.begin_of_state(upto)),
-            rest,
+            rest: Rest::empty(whole),
             kept: kept.cloned().collect(),
         })
     }

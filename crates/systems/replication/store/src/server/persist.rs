@@ -10,7 +10,9 @@ use super::{Management, Server};
 use crate::config::{Config, ConfigError};
 use crate::creator::creator_of;
 use crate::replica::{Restoring, SavedReplica};
-use crate::saved::{Begin, RecoveryError, VERSION, kind, number, record, split, upgrade};
+use crate::saved::{
+    Begin, RecoveryError, VERSION, kind, number, record, split, start, upgrade, version_of_start,
+};
 
 /// Records that are not on the disk yet.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +42,45 @@ impl Unsaved {
 #[derive(Debug)]
 pub struct SavedState {
     records: VecDeque<Vec<u8>>,
-    chains: VecDeque<(Option<Vec<u8>>, Option<SavedReplica>)>,
+    chains: VecDeque<SavedChain>,
+}
+
+#[derive(Debug)]
+struct SavedChain {
+    number: u16,
+    configuration: Option<Vec<u8>>,
+    replica: Option<SavedReplica>,
+}
+
+/// A [`SavedState`] that is being copied. Until it is whole the server may answer heartbeats and
+/// questions about terms, and nothing else.
+#[derive(Debug)]
+pub struct StateCopy {
+    state: SavedState,
+    /// Chain whose shards are copied next.
+    at: usize,
+}
+
+impl StateCopy {
+    /// Copies another shard of `server`, of which this is a copy; `false` if it is whole.
+    pub fn copy(&mut self, server: &Server) -> bool {
+        while let Some(chain) = self.state.chains.get_mut(self.at) {
+            let replica = server.replica(chain.number);
+            if let Some((saved, replica)) = chain.replica.as_mut().zip(replica)
+                && saved.copy(replica)
+            {
+                return true;
+            }
+            self.at += 1;
+        }
+        false
+    }
+
+    /// The whole state, of which the rest is copied.
+    pub fn whole(mut self, server: &Server) -> SavedState {
+        while self.copy(server) {}
+        self.state
+    }
 }
 
 impl Iterator for SavedState {
@@ -50,11 +90,11 @@ impl Iterator for SavedState {
         if let Some(record) = self.records.pop_front() {
             return Some(record);
         }
-        while let Some((configuration, replica)) = self.chains.front_mut() {
-            if let Some(record) = configuration.take() {
+        while let Some(chain) = self.chains.front_mut() {
+            if let Some(record) = chain.configuration.take() {
                 return Some(record);
             }
-            if let Some(record) = replica.as_mut().and_then(Iterator::next) {
+            if let Some(record) = chain.replica.as_mut().and_then(Iterator::next) {
                 return Some(record);
             }
             self.chains.pop_front();
@@ -91,8 +131,9 @@ impl Server {
     /// All records that [`Server::poll_record`] gave are on the disk.
     pub fn handle_saved(&mut self) {
         self.unsaved.taken = false;
-        if self.unsaved.saved != self.unsaved.given {
-            self.unsaved.saved = self.unsaved.given;
+        let before = core::mem::replace(&mut self.unsaved.saved, self.unsaved.given);
+        // Rows depend on configurations alone.
+        if self.chains.values().any(|hosted| hosted.settled > before) {
             self.terms.look_again();
         }
     }
@@ -102,6 +143,11 @@ impl Server {
     /// as long as some of these wait, and while a replica is silenced: its state on the disk stays
     /// as it is.
     pub fn saved_state(&self) -> Option<SavedState> {
+        Some(self.copy_state()?.whole(self))
+    }
+
+    /// As [`Server::saved_state`], to be copied by parts.
+    pub fn copy_state(&self) -> Option<StateCopy> {
         if !self.unsaved.records.is_empty() || self.silenced().next().is_some() {
             return None;
         }
@@ -117,14 +163,16 @@ impl Server {
             let lost = &reporting.lost;
             records.extend(left.map(|(chain, epoch)| left_chain(*chain, *epoch, lost)));
         }
-        let chains = self.chains.values().map(|hosted| {
-            let config = hosted.config.as_ref().map(configuration);
-            (config, hosted.replica.saved_state())
+        let chains = self.chains.iter().map(|(number, hosted)| SavedChain {
+            number: *number,
+            configuration: hosted.config.as_ref().map(configuration),
+            replica: hosted.replica.saved_state(),
         });
-        Some(SavedState {
+        let state = SavedState {
             records,
             chains: chains.collect(),
-        })
+        };
+        Some(StateCopy { state, at: 0 })
     }
 
     pub(super) fn must_save_first(&self) -> bool {
@@ -255,8 +303,11 @@ pub struct Recovery {
     server: Option<Server>,
     chains: BTreeMap<u16, Restoring>,
     entries: u64,
-    /// Version of the records, and when the last one was taken.
+    /// Version of the next records.
     version: u8,
+    /// The first records are of the version before.
+    began_older: bool,
+    /// When the last record was taken.
     now: u64,
 }
 
@@ -269,6 +320,7 @@ impl Recovery {
             chains: BTreeMap::new(),
             entries: 0,
             version: VERSION,
+            began_older: false,
             now: 0,
         }
     }
@@ -292,6 +344,9 @@ impl Recovery {
             kind::BEGIN => Err(RecoveryError::Malformed),
             kind::START => {
                 server.starts = server.starts.saturating_add(1);
+                if let Some(version) = version_of_start(body)? {
+                    self.version = version;
+                }
                 Ok(())
             }
             kind::LEFT => {
@@ -335,6 +390,7 @@ impl Recovery {
         }
         server.starts = begin.starts;
         self.version = begin.version;
+        self.began_older = begin.version < VERSION;
         let chains = server.chains.keys();
         self.chains = chains.map(|chain| (*chain, Restoring::default())).collect();
         self.server = Some(server);
@@ -396,8 +452,8 @@ impl Recovery {
                 continue;
             };
             if restoring.is_whole() {
-                let start = server.starts.saturating_add(1);
-                hosted.replica.resume(restoring, start)?;
+                let times = server.starts.saturating_add(1);
+                hosted.replica.resume(restoring, times)?;
                 hosted.replica.starts(self.now, false);
                 // It may have told of one that joined before.
                 hosted.told_joined = hosted.replica.place().feeds;
@@ -418,7 +474,7 @@ impl Recovery {
         }
         server.terms.look_again();
         server.starts = server.starts.saturating_add(1);
-        if self.version < VERSION {
+        if self.began_older {
             let older = server.template.older_lease;
             let older = server.template.lengthened(older);
             server.promises.floor = self.now.saturating_add(older);
@@ -428,8 +484,7 @@ impl Recovery {
             reporting.number = u64::from(server.starts) << 32;
         }
         if server.template.durable {
-            let start = record(kind::START, 0, &[]);
-            server.unsaved.records.push_back(start);
+            server.unsaved.records.push_back(start());
         }
         Ok(server)
     }

@@ -14,6 +14,9 @@ use stateplane_wire::term::{
 use super::{Datagram, Hosted, Management, Recipient, Server};
 use crate::record::Owner;
 
+/// Most servers that are told of as they ask for a longer backing.
+const MOST_LONGER: usize = 1024;
+
 /// Most questions to one server whose answers still count.
 const MOST_QUESTIONS: usize = 256;
 
@@ -48,7 +51,21 @@ pub(super) struct Terms {
     changed: bool,
     /// When a row ceases to be true.
     lapses: Option<u64>,
+    /// Servers that ask for a longer backing than this one gives, and those of them to be told of.
+    longer: BTreeSet<SocketAddrV4>,
+    longer_untold: VecDeque<LongerBacking>,
     outbox: VecDeque<Datagram>,
+}
+
+/// A server asks for a longer backing than this one gives: their settings differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongerBacking {
+    /// Chain port of the server.
+    pub from: SocketAddrV4,
+    /// µs for which it is to be backed.
+    pub asked: u32,
+    /// µs for which this server backs.
+    pub given: u32,
 }
 
 impl Terms {
@@ -61,6 +78,8 @@ impl Terms {
             number: stream,
             changed: true,
             lapses: None,
+            longer: BTreeSet::new(),
+            longer_untold: VecDeque::new(),
             outbox: VecDeque::new(),
         }
     }
@@ -147,6 +166,9 @@ impl Server {
     /// A question of another server for backing, or its answer.
     pub(super) fn handle_backing(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
         match Message::parse(bytes) {
+            Ok(Message::Question(question)) if question.backing > self.template.backing => {
+                self.longer_backing(from, question.backing);
+            }
             Ok(Message::Question(question)) => {
                 self.look_at_terms(now);
                 let (changes, whole) = self
@@ -166,6 +188,25 @@ impl Server {
             Ok(Message::Answer(answer)) => self.backed(now, from, &answer),
             _ => self.counters.term_malformed += 1,
         }
+    }
+
+    /// This server outwaits others after its own time (rule 1c), so it backs nobody for longer.
+    fn longer_backing(&mut self, from: SocketAddrV4, asked: u32) {
+        self.counters.backing_too_long += 1;
+        let terms = &mut self.terms;
+        if terms.longer.len() < MOST_LONGER && terms.longer.insert(from) {
+            terms.longer_untold.push_back(LongerBacking {
+                from,
+                asked,
+                given: self.template.backing,
+            });
+        }
+    }
+
+    /// The next server that asks for a longer backing than this one gives, to be told to whoever
+    /// runs it; each is given once.
+    pub fn poll_longer_backing(&mut self) -> Option<LongerBacking> {
+        self.terms.longer_untold.pop_front()
     }
 
     fn backed(&mut self, now: u64, from: SocketAddrV4, answer: &Answer) {
@@ -188,6 +229,14 @@ impl Server {
             backer.due = now;
         }
         self.terms.changed |= had_ended || backer.lacks || !answer.changes.rows.is_empty();
+    }
+
+    /// Asks for backing what is due at `now`, while nothing else may be done as a disk is waited
+    /// for; and when it is to be called again, in µs. [`Server::poll_transmit`] gives what terms
+    /// rest on even then.
+    pub fn ask_again(&mut self, now: u64) -> Option<u64> {
+        self.ask_for_backing(now);
+        self.terms.due()
     }
 
     /// Asks the servers of its chains for backing, if it is time to.
@@ -249,15 +298,15 @@ impl Server {
             return;
         }
         let mut backers: BTreeMap<SocketAddrV4, Backer> = BTreeMap::new();
-        let former = core::mem::take(&mut self.terms.backers);
+        let mut former = core::mem::take(&mut self.terms.backers);
         for hosted in self.chains.values().filter(|hosted| hosted.is_head()) {
             for link in hosted.others() {
-                let backer = former.get(&link).cloned();
-                let backer = backer.unwrap_or(Backer {
-                    due: now,
-                    ..Backer::default()
+                backers.entry(link).or_insert_with(|| {
+                    former.remove(&link).unwrap_or(Backer {
+                        due: now,
+                        ..Backer::default()
+                    })
                 });
-                backers.entry(link).or_insert(backer);
             }
         }
         for backer in backers.values_mut() {

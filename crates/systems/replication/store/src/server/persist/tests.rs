@@ -71,6 +71,30 @@ fn a_head_comes_back_with_what_its_successor_may_lack() {
 }
 
 #[test]
+fn a_state_is_copied_one_shard_at_a_time_while_heartbeats_are_answered() {
+    let mut setup = fixed(1);
+    if let Setup::Fixed { config, .. } = &mut setup {
+        *config = config.clone().with_shards(4);
+    }
+    let mut server = started(&setup);
+    for shard in 0..4 {
+        testing::ask(&mut server, shard, 1, 1);
+    }
+    save(&mut server, &mut Vec::new());
+    let whole: Vec<_> = server.saved_state().unwrap().collect();
+    let mut copy = server.copy_state().unwrap();
+    let mut parts = 0;
+    while copy.copy(&server) {
+        parts += 1;
+        server.handle_request(9, SWITCH, b"SPT1 is no heartbeat");
+    }
+    assert_eq!(parts, 4);
+    assert_eq!(copy.whole(&server).collect::<Vec<_>>(), whole);
+    let back = recovered(setup, &whole).unwrap();
+    assert_eq!(replica(&back).digest(), replica(&server).digest());
+}
+
+#[test]
 fn a_tail_keeps_nothing_for_others() {
     let (server, records) = granted(1, 5);
     let kept = |server: &Server| {
@@ -247,6 +271,10 @@ fn a_replica_that_was_given_only_a_part_has_left() {
             .replica(1)
             .unwrap()
             .saved_state()
+            .map(|mut state| {
+                while state.copy(servers[0].replica(1).unwrap()) {}
+                state
+            })
             .unwrap()
             .skip(1),
     );
