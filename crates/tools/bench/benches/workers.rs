@@ -115,7 +115,7 @@ impl Job {
             self.file
                 .apply(&mut switch, &mut || 1)
                 .expect("it fits the program");
-            stateplane_setup::hold_terms(switch.engine_mut().state_mut());
+            stateplane_setup::hold_terms(switch.engine_mut().state_mut(), 0);
             switch
         });
         switches.collect()

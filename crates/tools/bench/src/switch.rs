@@ -24,11 +24,24 @@ const CONVERSATION: u64 = 100_000;
 ///
 /// If it is refused.
 pub fn compile(program: &str) -> Program {
+    compile_with(program, &[])
+}
+
+/// Compiles `program`, a path in the repository, with names that the preprocessor is to know.
+///
+/// # Panics
+///
+/// If it is refused.
+pub fn compile_with(program: &str, defines: &[(&str, &str)]) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../..")
         .join(program);
     let read = |path: &str| std::fs::read_to_string(path).ok();
-    let program = stateplane_compile::file(&path.to_string_lossy(), read).program();
+    let mut source = stateplane_compile::file(&path.to_string_lossy(), read);
+    for (name, value) in defines {
+        source = source.define(name, value);
+    }
+    let program = source.program();
     program.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
@@ -65,11 +78,16 @@ impl<E: Engine> Bench<E> {
         let mut random = || 0x1a2b_3c4d;
         file.apply(&mut switch, &mut random)
             .expect("the file suits the program");
-        stateplane_setup::hold_terms(switch.engine_mut().state_mut());
+        stateplane_setup::hold_terms(switch.engine_mut().state_mut(), 0);
         Bench {
             switch,
             now: 1_000_000,
         }
+    }
+
+    /// Ends what the switch was granted, as after a time without its heads.
+    pub fn lapse(&mut self) {
+        stateplane_setup::hold_terms(self.switch.engine_mut().state_mut(), self.now);
     }
 
     /// The engine within, without the switch around it.

@@ -170,7 +170,7 @@ impl Bed {
         SwitchFile::parse(path, &edit(switch_text))
             .and_then(|file| file.apply(&mut switch, &mut || random.random()))
             .map_err(|error| refused("the switch's configuration", error.to_string()))?;
-        stateplane_setup::hold_terms(switch.engine_mut().state_mut());
+        stateplane_setup::hold_terms(switch.engine_mut().state_mut(), 0);
         let mut replicas = Vec::new();
         if let Some(text) = store_text {
             let told =

@@ -61,12 +61,12 @@ pub fn end_terms(state: &mut TargetState) -> Result<(), StateError> {
 /// Two hours in µs.
 const HELD: u64 = 7_200_000_000;
 
-/// Gives the switch terms for all shards, for two hours of a clock that begins at 0, and lets its
-/// ports be up as long: where it is measured, or shown, without heartbeats. A program that is not
-/// replicated needs none.
-pub fn hold_terms(state: &mut TargetState) {
+/// Gives the switch terms for all shards, from `since` until two hours of a clock that begins at 0,
+/// and lets its ports be up as long: where it is measured, or shown, without heartbeats. A program
+/// that is not replicated needs none.
+pub fn hold_terms(state: &mut TargetState, since: u64) {
     let held = Term {
-        since: 0,
+        since,
         deadline: HELD,
     };
     for (name, word) in [(TERM, element(held)), (BEAT, HELD)] {

@@ -8,6 +8,7 @@
 mod acl;
 mod captures;
 mod forward;
+mod lapse;
 mod loading;
 mod nat;
 mod scaling;
@@ -95,6 +96,7 @@ fn main() -> std::io::Result<()> {
     for (name, run) in [
         ("forward", forward::run as fn(&mut Report)),
         ("nat", nat::run),
+        ("lapse", lapse::run),
         ("acl", acl::run),
         ("sketch", sketch::run),
         ("exact", scaling::exact_keys),

@@ -4,6 +4,7 @@
 
 use super::report::Move;
 use crate::agent::now_us;
+use crate::coordination::signal;
 use crate::error::LabError;
 use crate::interrupt;
 use crate::running::Lab;
@@ -23,6 +24,8 @@ const ROUTERS: [&str; 2] = ["r_in", "r_out"];
 const CONVERGENCE: Duration = Duration::from_millis(50);
 /// Time for which a killed switch is away before it comes back.
 const ABSENCE: Duration = Duration::from_millis(1000);
+/// Times for which a switch stands still while its flows stay with it.
+const STANDS: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
 const FLAPS: u32 = 5;
 /// Time for which a flapping link is down, and for which it is up.
 const FLAP: Duration = Duration::from_millis(100);
@@ -37,6 +40,9 @@ pub enum Fault {
     LinkDown,
     /// That link goes down and up five times in a second.
     LinkFlap,
+    /// The switch stands still (SIGSTOP) for 50 ms and for half a second, and then until its flows have
+    /// moved to the other one; when it goes on, packets wait in its queues.
+    StandStill,
     /// The switch is killed and all its links go down.
     Kill,
     /// The switch comes back (killed a second before, if it runs).
@@ -45,10 +51,11 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, in an order in which each finds the first switch in use.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Reroute,
         Self::LinkDown,
         Self::LinkFlap,
+        Self::StandStill,
         Self::Kill,
         Self::Restart,
     ];
@@ -56,6 +63,7 @@ impl Fault {
     /// Number of phases for which the fault lets traffic settle.
     pub(super) const fn phases(self) -> u64 {
         match self {
+            Self::StandStill => 3,
             Self::Reroute | Self::LinkDown => 2,
             Self::LinkFlap | Self::Kill | Self::Restart => 1,
         }
@@ -122,6 +130,32 @@ impl Fault {
                 note("link up for good", began, true, true);
                 wait(lab, phase)?;
             }
+            Self::StandStill => {
+                for time in STANDS {
+                    let began = now_us();
+                    signal(lab, SWITCH, "STOP")?;
+                    pause(time)?;
+                    signal(lab, SWITCH, "CONT")?;
+                    note("stood still", began, true, true);
+                    wait(lab, phase / 2)?;
+                }
+                let began = now_us();
+                signal(lab, SWITCH, "STOP")?;
+                pause(CONVERGENCE)?;
+                for router in ROUTERS {
+                    lab.steer(router)?;
+                }
+                note("stands still", began, false, true);
+                wait(lab, phase)?;
+                let began = now_us();
+                signal(lab, SWITCH, "CONT")?;
+                pause(CONVERGENCE)?;
+                for router in ROUTERS {
+                    lab.release(router)?;
+                }
+                note("goes on", began, true, true);
+                wait(lab, phase)?;
+            }
             Self::Kill => {
                 lab.fail(SWITCH)?;
                 note("killed", began, false, true);
@@ -170,6 +204,7 @@ impl fmt::Display for Fault {
             Self::Reroute => "reroute",
             Self::LinkDown => "link-down",
             Self::LinkFlap => "link-flap",
+            Self::StandStill => "stand-still",
             Self::Kill => "kill",
             Self::Restart => "restart",
         })

@@ -147,7 +147,7 @@ impl fmt::Display for ScenarioReport {
             };
             write!(
                 f,
-                "      {:9} {:15} {owner:11}",
+                "      {:11} {:15} {owner:11}",
                 moved.fault.to_string(),
                 moved.moved.what,
             )?;

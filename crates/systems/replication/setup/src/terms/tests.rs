@@ -199,7 +199,7 @@ fn a_switch_that_the_store_reaches_in_another_way_begins_anew() {
 fn terms_that_are_held_keep_ports_up() {
     let mut switch = switch();
     let state = switch.engine_mut().state_mut();
-    hold_terms(state);
+    hold_terms(state, 0);
     let word = |name: &str| state.register(name).expect("it").word(0).expect("a word") as u64;
     assert!(term_of(word(TERM)).permits(7_000_000_000, 1));
     assert_eq!(word(BEAT), HELD);
