@@ -68,10 +68,11 @@ const SPLIT: Scenario = Scenario {
 const SPLIT_DRAINS: Scenario = Scenario {
     replicas: 1,
     chain_link: LinkQuality {
-        delay: 2_000,
+        delay: 4_000,
         jitter: 1_000,
         ..Scenario::calm().chain_link
     },
+    flows: 12,
     traffic: 4_000_000,
     bursts: 8_000,
     cluster: Some(Cluster {
@@ -81,7 +82,7 @@ const SPLIT_DRAINS: Scenario = Scenario {
         controller_restarts: 0,
         drains: true,
         splits: 6,
-        split: (250_000, 400_000),
+        split: (300_000, 500_000),
         ..Cluster::failing()
     }),
     ..SPLIT

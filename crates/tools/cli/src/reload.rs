@@ -5,6 +5,7 @@ use crate::exit::{CommandError, Failure};
 use crate::p4runtime::MakeEngine;
 use crate::program::ProgramArguments;
 use clap::Args;
+use serde_json::json;
 use stateplane_host::switch::Remote;
 use stateplane_runtime::Engine;
 use std::path::PathBuf;
@@ -107,14 +108,19 @@ impl<E: Engine + Send + 'static> Reloader<E> {
         Answer { exit: 0, text }
     }
 
-    /// The report of greetings as JSON.
+    /// The report of greetings as JSON, with that of terms as `terms`.
     fn heads(&self) -> Answer {
-        let report = self.remote.call(|server| server.report().greeting);
+        let report = self.remote.call(|server| {
+            let report = server.report();
+            let terms = report.terms;
+            report.greeting.map(|greeting| (greeting, terms))
+        });
         let (exit, text) = match report {
-            Some(Some(report)) => match serde_json::to_string(&report) {
-                Ok(text) => (0, text),
-                Err(error) => (Failure::System as u8, error.to_string()),
-            },
+            Some(Some((greeting, terms))) => {
+                let mut report = json!(greeting);
+                report["terms"] = json!(terms);
+                (0, report.to_string())
+            }
             Some(None) => {
                 let text = "error: the switch's program is not replicated, or a controller sets it";
                 (Failure::Input as u8, text.to_owned())

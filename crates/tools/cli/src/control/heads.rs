@@ -34,9 +34,10 @@ pub fn run(switch: &SwitchArguments, arguments: &HeadsArguments) -> Result<(), C
     Ok(())
 }
 
-/// One line for each head, and one for each of its differences.
+/// One line for each head, one for each of its differences, and one for the terms.
 fn lines(report: &Value) -> Vec<String> {
-    let head = ["head", "port", "state"];
+    let terms = &report["terms"];
+    let head = ["head", "port", "heartbeat answered", "state"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let mut differences = Vec::new();
     for head in report["heads"].as_array().into_iter().flatten() {
@@ -49,10 +50,60 @@ fn lines(report: &Value) -> Vec<String> {
             (None, 0, _) => "not heard yet".to_owned(),
             (None, count, _) => format!("{count} settings differ"),
         };
-        rows.push(vec![address.to_owned(), head["port"].to_string(), state]);
+        let mut asked = terms["heads"].as_array().into_iter().flatten();
+        let answered = asked.find(|asked| asked["address"] == head["address"]);
+        let answered = answered.and_then(|asked| asked["silent_ms"].as_u64());
+        let answered = answered.map_or_else(|| "no".to_owned(), |ms| format!("{ms} ms ago"));
+        rows.push(vec![
+            address.to_owned(),
+            head["port"].to_string(),
+            answered,
+            state,
+        ]);
         differences.extend(told.into_iter().map(|text| format!("{address}: {text}")));
     }
     let mut lines = columns(&rows);
     lines.extend(differences);
+    if let (Some(held), Some(lapses)) = (terms["held"].as_u64(), terms["lapses"].as_u64()) {
+        lines.push(format!(
+            "terms: {held} shards have one; {lapses} lapses since the start"
+        ));
+    }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn heads_are_told_with_their_heartbeats_and_the_terms_below() {
+        let report = json!({
+            "heads": [
+                {"address": "10.0.0.1", "port": 2, "silent_ms": null, "fits": true, "differences": []},
+                {"address": "10.0.0.2", "port": 2, "silent_ms": 3000, "fits": null, "differences": []},
+            ],
+            "terms": {
+                "held": 2,
+                "lapses": 1,
+                "heads": [{"address": "10.0.0.1", "silent_ms": 12}],
+            },
+        });
+        let told = lines(&report);
+        assert!(
+            told[1].contains("12 ms ago") && told[1].contains("fits"),
+            "{told:?}"
+        );
+        assert!(
+            told[2].contains("no ") && told[2].contains("silent for 3 s"),
+            "{told:?}"
+        );
+        assert_eq!(
+            told[3],
+            "terms: 2 shards have one; 1 lapses since the start"
+        );
+        let unreplicated = json!({"heads": [], "terms": null});
+        assert_eq!(lines(&unreplicated).len(), 1);
+    }
 }

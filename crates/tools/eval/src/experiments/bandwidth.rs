@@ -6,10 +6,11 @@ use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::network::Setup;
 use crate::plot::{self, Series};
+use crate::probe::ProbeArguments;
 use crate::probe::traffic::Application;
 use crate::statistics::median;
 use crate::table::Table;
-use crate::trial::Outcome;
+use crate::trial::{Outcome, Trial};
 use indicatif::ProgressBar;
 use stateplane_cost::{self as cost, Protection, Snapshots, Traffic};
 
@@ -20,6 +21,15 @@ const FACTOR: f64 = 1.2;
 const ELEMENTS: f64 = 64.0;
 /// Servers that head chains: the store of `lab/eval` has one chain.
 const HEADS: f64 = 1.0;
+
+/// Applications whose flows ask their store for nothing once they are known.
+const READERS: [&str; 3] = ["nat", "firewall", "load-balancer"];
+/// Most of the bytes, in per cent, that replication may be where no flow begins.
+const MOST_LASTING: f64 = 2.0;
+/// Most kilobits a second between a switch and a server beside leases, writes and snapshots.
+const MOST_IDLE: f64 = 26.0;
+/// Times as many packets as of short flows: the host's start and end are counted too.
+const LONGER: u64 = 5;
 
 /// Fig. 10.
 pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure, EvalError> {
@@ -41,7 +51,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
         .into_iter()
         .map(|(of, _)| (of, Vec::new()))
         .collect();
-    bar.set_length((plan.runs * rows.len()) as u64);
+    bar.set_length((plan.runs * (rows.len() + READERS.len())) as u64);
     for _ in 0..plan.runs {
         for (application, found) in &mut rows {
             let name = application.name();
@@ -99,7 +109,95 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
     let drawn = plot::bars("replication's share of all bytes (%)", &groups, &series)?;
     figure.plots.push(("share".to_owned(), drawn));
     figure.tables.push(table);
+    lasting(place, plan, bar, &mut figure)?;
     Ok(figure)
+}
+
+/// What is left of it where 64 flows last: heartbeats and probes.
+fn lasting(
+    place: &Place,
+    plan: Plan,
+    bar: &ProgressBar,
+    figure: &mut Figure,
+) -> Result<(), EvalError> {
+    let mut table = Table::new(
+        "lasting",
+        &[
+            "application, flows that last",
+            "replication (kB/s)",
+            "share (%)",
+            "model (kB/s)",
+            "heartbeats (kb/s)",
+        ],
+    );
+    let readers = super::applications()?.into_iter().map(|(of, _)| of);
+    for application in readers.filter(|of| READERS.contains(&of.name())) {
+        let name = application.name();
+        let (mut bytes, mut shares) = (Vec::new(), Vec::new());
+        for _ in 0..plan.runs {
+            bar.set_message(format!("fig10: {name}, flows that last"));
+            let setup = Setup::protected(application);
+            let once = ProbeArguments {
+                flow_packets: u64::MAX,
+                ..paced(application, plan)
+            };
+            let mut trial = Trial::begin(place, &setup, &format!("fig10-lasting-{name}"))?;
+            trial.probe(&once)?;
+            let outcome = trial.probe(&ProbeArguments {
+                frames: LONGER * once.frames,
+                ..once
+            })?;
+            trial.end()?;
+            let measured = outcome.replication_bytes_per_s();
+            bytes.push(measured);
+            shares.push(100.0 * measured / (measured + outcome.own_bytes_per_s()));
+            bar.inc(1);
+        }
+        let [bytes, share] = [bytes, shares].map(|all| median(&all).unwrap_or(f64::NAN));
+        let beats_kb = (bytes - idle(0.0, cost::PROBES_PER_S)) * 8.0 / 1000.0 / HEADS;
+        table.row(vec![
+            name.into(),
+            (bytes / 1000.0).into(),
+            share.into(),
+            (idle(HEADS, cost::PROBES_PER_S) / 1000.0).into(),
+            beats_kb.into(),
+        ]);
+        figure.claim(
+            beats_kb <= MOST_IDLE,
+            format!(
+                "{name}: heartbeats are {beats_kb:.1} kb/s of a switch and a server (claimed: at most {MOST_IDLE})"
+            ),
+        );
+        figure.claim(
+            share <= MOST_LASTING,
+            format!(
+                "{name}: replication of flows that last is {share:.2} % of all bytes (claimed: at most {MOST_LASTING} %)"
+            ),
+        );
+    }
+    figure.tables.push(table);
+    Ok(())
+}
+
+/// Bytes per second that the model expects of a switch without traffic, with heartbeats to `heads` and
+/// probes.
+fn idle(heads: f64, probes_per_s: f64) -> f64 {
+    let silence = Traffic {
+        packets_per_s: 0.0,
+        frame_bytes: 0.0,
+        flows: 0.0,
+        new_flows_per_s: 0.0,
+        writes: 0.0,
+    };
+    let protection = Protection {
+        state_bytes: 0.0,
+        term_s: cost::TERM_S,
+        heads,
+        round_trip_s: 0.0,
+        probes_per_s,
+        snapshots: None,
+    };
+    cost::load(&silence, &protection).bytes_per_s()
 }
 
 /// Bytes per second of replication that the model expects of what was sent, and its share at
@@ -138,18 +236,6 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
             writes: probe.writes as f64 / sent,
         }
     };
-    let probes = Protection {
-        probes_per_s: cost::PROBES_PER_S,
-        heads: HEADS,
-        snapshots: None,
-        ..protection
-    };
-    let silence = Traffic {
-        packets_per_s: 0.0,
-        flows: 0.0,
-        new_flows_per_s: 0.0,
-        ..of_rate(1.0)
-    };
     let now = of_rate(sent / probe.seconds.max(0.001));
     // Packets come while the probe sends, snapshots, heartbeats and chain probes all the time.
     let own_s = match protection.snapshots {
@@ -157,7 +243,7 @@ fn predict(setup: &Setup, outcome: &Outcome) -> (f64, f64) {
         None => probe.seconds,
     };
     let bytes = cost::load(&now, &protection).bytes_per_s() * own_s
-        + cost::load(&silence, &probes).bytes_per_s() * outcome.counted_s;
+        + idle(HEADS, cost::PROBES_PER_S) * outcome.counted_s;
     let scaled = of_rate(1e6);
     let full = Protection {
         probes_per_s: cost::PROBES_PER_S,
