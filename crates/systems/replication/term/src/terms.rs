@@ -66,6 +66,8 @@ struct Shard {
 #[derive(Debug, Clone)]
 struct Head {
     rows: Received,
+    /// Number of shards whose chains it heads.
+    shards: usize,
     /// When the next heartbeat is due.
     due: u64,
     /// When the last one was sent.
@@ -135,13 +137,20 @@ impl Terms {
     }
 
     /// The head of the chain of `shard` is there from `now` on, as configuration `epoch` has it.
+    /// Another than before is asked soon: the one before may have ceased to cover the shard up to
+    /// half a promise after it was last asked.
     pub fn set_head(&mut self, now: u64, shard: u16, head: Ipv4Addr, epoch: u32) {
         let Some(of) = self.shards.get_mut(usize::from(shard)) else {
             return;
         };
-        let before = of.chain.replace((head, epoch));
-        self.heads.entry(head).or_insert(Head {
+        let before = of.chain.replace((head, epoch)).map(|(before, _)| before);
+        if before == Some(head) {
+            return;
+        }
+        let soon = between(self.promise, 10);
+        let known = self.heads.entry(head).or_insert(Head {
             rows: Received::default(),
+            shards: 0,
             due: now,
             sent: 0,
             number: 0,
@@ -150,11 +159,13 @@ impl Terms {
             probe: now.saturating_add(PROBE_OLDER),
             is_older: false,
         });
-        if let Some((before, _)) = before
-            && before != head
+        known.shards += 1;
+        known.due = known.due.min(now.max(known.sent.saturating_add(soon)));
+        if let Some(before) = before
+            && let Some(left) = self.heads.get_mut(&before)
         {
-            let mut chains = self.shards.iter().filter_map(|shard| shard.chain);
-            if chains.all(|(of, _)| of != before) {
+            left.shards -= 1;
+            if left.shards == 0 {
                 self.heads.remove(&before);
             }
         }
@@ -264,15 +275,22 @@ impl Terms {
         if deadline <= now {
             return;
         }
+        // Shards of this head with which all is as it is to be.
+        let mut settled = 0;
         for row in head.rows.rows() {
-            let covered = row.flags & row_flag::HOLDS != 0 && !reply.withheld.contains(&row.shard);
+            let holds = row.flags & row_flag::HOLDS != 0;
+            let withheld = reply.withheld.contains(&row.shard);
             let Some(shard) = self.shards.get_mut(usize::from(row.shard)) else {
                 continue;
             };
             // Others than the head of the shard's chain promise nothing about its leases: fixed
             // chains beside each other have the same number of configuration.
             let is_head = shard.chain.is_some_and(|(head, _)| head == address);
-            if !is_head || !covered || row.epoch < shard.epoch {
+            if !is_head || !holds || row.epoch < shard.epoch {
+                continue;
+            }
+            settled += 1;
+            if withheld {
                 continue;
             }
             let began_anew = row.epoch == shard.epoch && shard.stream != changes.stream;
@@ -290,6 +308,17 @@ impl Terms {
             (shard.epoch, shard.stream) = (row.epoch, changes.stream);
             shard.term.deadline = shard.term.deadline.max(deadline);
             self.changed.insert(row.shard);
+        }
+        // In a new configuration nobody covers the shard until it is backed, which takes some ms.
+        // Sooner while a lapse can still be prevented.
+        let ends = |(number, shard): (u16, &Shard)| {
+            let of_head = shard.chain.is_some_and(|(head, _)| head == address);
+            let term = (now + 1..deadline).contains(&shard.term.deadline);
+            of_head && term && !reply.withheld.contains(&number)
+        };
+        if settled < head.shards && (0..).zip(&self.shards).any(ends) {
+            let soon = head.sent.saturating_add(between(self.promise, 10));
+            head.due = head.due.min(soon.max(now));
         }
     }
 

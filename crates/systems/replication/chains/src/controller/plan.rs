@@ -42,6 +42,11 @@ impl Controller {
 
     /// Looks again at the chains that may have to change.
     pub(super) fn reconsider(&mut self, now: u64) {
+        if self.stale.is_empty() {
+            return;
+        }
+        // Where there is something to do, replicas may have come or gone.
+        self.may_lack = true;
         if self.is_behind() {
             self.stale.clear();
             return;

@@ -84,6 +84,70 @@ fn heartbeats_come_twice_a_promise_and_sooner_while_unanswered() {
     assert_eq!(terms.poll_timeout(), Some(104_000 + 51_200));
 }
 
+/// The head has to be backed in a new configuration, which takes some ms; half a promise later is too
+/// late.
+#[test]
+fn a_head_that_does_not_cover_a_shard_yet_is_asked_again_before_the_term_ends() {
+    let mut terms = terms();
+    terms.set_head(1_000, 1, HEAD, 1);
+    let mut stream = stream(9, &[(0, 1), (1, 1)]);
+    exchange(&mut terms, &stream, 1_000, 1_300);
+    assert_eq!(terms.poll_timeout(), Some(1_000 + 50_000));
+    let row = |flags| Row {
+        shard: 1,
+        epoch: 2,
+        flags,
+    };
+    stream.set(row(0));
+    exchange(&mut terms, &stream, 52_000, 52_300);
+    assert_eq!(terms.poll_timeout(), Some(52_000 + 10_240));
+    // It answers later than that.
+    exchange(&mut terms, &stream, 62_240, 73_000);
+    assert_eq!(terms.poll_timeout(), Some(73_000));
+    stream.set(row(row_flag::HOLDS));
+    exchange(&mut terms, &stream, 73_000, 73_300);
+    assert_eq!(terms.poll_timeout(), Some(73_000 + 51_200));
+    assert_eq!(terms.term(1).since, 1_300);
+    assert_eq!(terms.lapses(), 0);
+    // What has lapsed, or was withheld, is no reason to hurry.
+    stream.set(row(0));
+    let withheld = heartbeat(&mut terms, 124_200);
+    let bytes = reply(&stream, &withheld, &[1]);
+    terms.handle_reply(124_300, HEAD, &bytes);
+    assert_eq!(terms.poll_timeout(), Some(124_200 + 51_200));
+    exchange(&mut terms, &stream, 175_400, 175_700);
+    assert_eq!(terms.poll_timeout(), Some(175_400 + 51_200));
+}
+
+#[test]
+fn the_next_head_is_asked_soon() {
+    let mut terms = terms();
+    terms.set_head(1_000, 1, OTHER, 1);
+    let streams = [(HEAD, 9, 0), (OTHER, 7, 1)];
+    for (head, id, shard) in streams {
+        let (to, bytes) = terms.poll_heartbeat(1_000).expect("a heartbeat");
+        let Ok(Message::Heartbeat(heartbeat)) = Message::parse(&bytes) else {
+            panic!("a heartbeat, not {bytes:?}")
+        };
+        assert_eq!(to, head);
+        terms.handle_reply(
+            1_300,
+            head,
+            &reply(&stream(id, &[(shard, 1)]), &heartbeat, &[]),
+        );
+    }
+    assert_eq!(terms.poll_timeout(), Some(51_000));
+    // No sooner than it would be asked without an answer.
+    terms.set_head(2_000, 0, OTHER, 2);
+    assert_eq!(terms.poll_timeout(), Some(1_000 + 10_240));
+    // A configuration alone, with the same head, is no reason.
+    terms.set_head(2_000, 1, OTHER, 2);
+    heartbeat(&mut terms, 11_240);
+    assert_eq!(terms.heard().count(), 1);
+    terms.set_head(40_000, 0, HEAD, 3);
+    assert_eq!(terms.poll_heartbeat(40_000).map(|it| it.0), Some(HEAD));
+}
+
 #[test]
 fn a_term_that_goes_on_keeps_what_was_granted_and_a_lapse_does_not() {
     let (mut terms, stream) = (terms(), stream(9, &[(0, 1)]));
