@@ -112,7 +112,7 @@ fn connections_survive_their_switch() {
     assert!(number("exchanges") > CONNECTIONS, "{said}");
     assert_eq!(number("broken"), 0, "{said}");
     assert_eq!(number("wrong_bytes"), 0, "{said}");
-    assert!(number("longest_stall_ms") <= 1500, "{said}");
+    assert!(number("longest_stall_ms") <= 3000, "{said}");
     assert!(number("longest_opening_ms") <= 3000, "{said}");
     assert_eq!(run["iperf_completed"], true, "{said}");
     assert!(output.join("result.html").exists());

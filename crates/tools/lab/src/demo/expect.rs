@@ -4,8 +4,9 @@ use super::report::{Kind, RunReport};
 use crate::expectation::Expectation;
 
 /// Longest stall that an open protected connection may have, in milliseconds: what a failure hits is
-/// sent again after 200 ms at the soonest and, if that is lost too, 400 and 800 ms later (RFC 6298).
-const LONGEST_STALL_MS: u64 = 1500;
+/// sent again after 200 ms at the soonest and, if that is lost too, 400, 800 and 1,600 ms later
+/// (RFC 6298), which on a busy machine comes to pass.
+const LONGEST_STALL_MS: u64 = 3000;
 /// Longest time in which a protected connection may be opened, in milliseconds: a handshake that a
 /// failure hits is sent again after 1 s.
 const LONGEST_OPENING_MS: u64 = 3000;
@@ -62,7 +63,7 @@ pub(super) fn of(run: &RunReport) -> Vec<Expectation> {
         run.wrong_bytes == 0 && run.exchanges > 0,
     );
     expect(
-        "no open connection stalls for more than 1.5 s",
+        "no open connection stalls for more than 3 s",
         format!("longest {} ms", run.longest_stall_ms),
         run.longest_stall_ms <= LONGEST_STALL_MS,
     );
@@ -72,7 +73,7 @@ pub(super) fn of(run: &RunReport) -> Vec<Expectation> {
         run.longest_opening_ms <= LONGEST_OPENING_MS,
     );
     expect(
-        "iperf3 completes without a stall of more than 1.5 s",
+        "iperf3 completes without a stall of more than 3 s",
         format!(
             "{}, longest {} ms",
             if run.iperf_completed {
@@ -148,10 +149,10 @@ mod tests {
         let faults: [(Kind, Spoil); 11] = [
             (Kind::Protected, |r| r.broken = 1),
             (Kind::Protected, |r| r.wrong_bytes = 1),
-            (Kind::Protected, |r| r.longest_stall_ms = 1501),
+            (Kind::Protected, |r| r.longest_stall_ms = 3001),
             (Kind::Protected, |r| r.longest_opening_ms = 3001),
             (Kind::Protected, |r| r.iperf_completed = false),
-            (Kind::Protected, |r| r.iperf_stall_ms = 1600),
+            (Kind::Protected, |r| r.iperf_stall_ms = 3200),
             (Kind::Protected, |r| r.killed_switch = Some("s2".to_owned())),
             (Kind::Protected, |r| r.exchanges = 0),
             (Kind::NoFailure, |r| r.slowest_rate = 9.9),
