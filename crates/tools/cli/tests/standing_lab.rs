@@ -20,6 +20,8 @@ stateplane lab fail switch1
 state failed
 refused stateplane lab fail nothing
 stateplane lab recover switch1
+# The system tells the state of a link some time after it changed.
+for _ in $(seq 50); do case "$(state now)" in *UP) break ;; esac; sleep 0.1; done
 state recovered
 sleep 100 & other=$!
 started=$(cut -d ' ' -f 22 /proc/$other/stat)
