@@ -53,7 +53,7 @@ pub fn run(report: &mut Report) {
     let mut slowest = 0.0_f64;
     for _ in 0..ROUNDS {
         switch.lapse();
-        // What is asked for at the very moment of a lapse does not count.
+        // A request of the very moment of a lapse does not count.
         switch.now += 1_000;
         let back = timed(|| switch.converse(&mut chain, &frames) as u64);
         assert_eq!(back.items, known, "the packet of each flow leaves");
