@@ -102,8 +102,6 @@ pub struct Controller {
     outbox: VecDeque<Transmit>,
     /// Chains to look at again.
     stale: BTreeSet<u16>,
-    /// Chains may have become whole, or ceased to be.
-    may_lack: bool,
     /// Servers and chains in which they say that they follow a configuration that this controller
     /// never made.
     ahead: Claims,
@@ -140,7 +138,6 @@ impl Controller {
             records: VecDeque::new(),
             outbox: VecDeque::new(),
             stale: BTreeSet::new(),
-            may_lack: true,
             ahead: Claims::default(),
             wake: now,
             counters: ControllerCounters::default(),
@@ -603,9 +600,6 @@ impl Controller {
 
     /// Notes which chains have too few whole replicas, and since when.
     fn note_lacking(&mut self, now: u64) {
-        if !core::mem::take(&mut self.may_lack) {
-            return;
-        }
         let lacks = |chain: &Chain| self.whole(chain) < self.replicas();
         let lacking: Vec<bool> = self.chains.values().map(lacks).collect();
         for (chain, lacks) in self.chains.values_mut().zip(lacking) {

@@ -45,8 +45,6 @@ impl Controller {
         if self.stale.is_empty() {
             return;
         }
-        // Where there is something to do, replicas may have come or gone.
-        self.may_lack = true;
         if self.is_behind() {
             self.stale.clear();
             return;
