@@ -15,7 +15,6 @@ mod tests;
 mod watcher;
 mod workers;
 
-pub(crate) use fault::signal;
 pub use fault::{Fault, FaultKind, Frames};
 pub(crate) use kills::{ChainLine, chains};
 pub use kills::{Kill, KillsReport, Position, run as run_kills};

@@ -261,6 +261,17 @@ impl Lab {
         self.processes.get_mut(name)
     }
 
+    /// Sends a signal, such as `STOP`, to a process of the topology, if it runs.
+    ///
+    /// # Errors
+    /// `LAB006`.
+    pub fn signal(&mut self, process: &str, signal: &str) -> Result<(), LabError> {
+        match self.process(process) {
+            Some(process) => process.signal(signal),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses if a process of the topology has ended by itself.
     ///
     /// # Errors

@@ -171,7 +171,7 @@ fn begin(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
             }
             Ok(())
         }
-        FaultKind::Pause => signal(lab, target, "STOP"),
+        FaultKind::Pause => lab.signal(target, "STOP"),
         FaultKind::Cut => lab.lower(BRIDGE, target),
         FaultKind::Deaf => deafen(lab, target, ELSEWHERE),
         FaultKind::Lossy => lose(lab, target),
@@ -181,17 +181,10 @@ fn begin(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
 fn heal(lab: &mut Lab, kind: FaultKind, target: &str) -> Result<(), LabError> {
     match kind {
         FaultKind::Kill | FaultKind::KillController => lab.start(target),
-        FaultKind::Pause => signal(lab, target, "CONT"),
+        FaultKind::Pause => lab.signal(target, "CONT"),
         FaultKind::Cut => lab.raise(BRIDGE, &[target.to_owned()]),
         FaultKind::Deaf => hear(lab, target, ELSEWHERE),
         FaultKind::Lossy => stop_losing(lab),
-    }
-}
-
-pub(crate) fn signal(lab: &mut Lab, target: &str, name: &str) -> Result<(), LabError> {
-    match lab.process(target) {
-        Some(process) => process.signal(name),
-        None => Ok(()),
     }
 }
 

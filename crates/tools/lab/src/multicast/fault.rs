@@ -1,7 +1,7 @@
 //! Faults of switches, hosts, the controller and the network between them, one after the other.
 
 use super::Service;
-use crate::coordination::fault::{BRIDGE, Frames, deafen, hear, lose, lost, signal, stop_losing};
+use crate::coordination::fault::{BRIDGE, Frames, deafen, hear, lose, lost, stop_losing};
 use crate::error::LabError;
 use crate::interrupt;
 use crate::running::Lab;
@@ -186,7 +186,7 @@ fn begin(service: &mut Service, kind: FaultKind, target: &str) -> Result<(), Lab
             Ok(())
         }
         FaultKind::KillSender | FaultKind::KillReceiver => service.kill(target),
-        FaultKind::Pause => signal(&mut service.lab, target, "STOP"),
+        FaultKind::Pause => service.lab.signal(target, "STOP"),
         FaultKind::PauseReceiver => service.signal(target, "STOP"),
         FaultKind::Cut => service.lab.lower(BRIDGE, target),
         FaultKind::Deaf => deafen(&service.lab, target, super::ELSEWHERE),
@@ -201,7 +201,7 @@ fn heal(service: &mut Service, kind: FaultKind, target: &str) -> Result<(), LabE
             service.lab.start(target)
         }
         FaultKind::KillSender | FaultKind::KillReceiver => service.replace(target),
-        FaultKind::Pause => signal(&mut service.lab, target, "CONT"),
+        FaultKind::Pause => service.lab.signal(target, "CONT"),
         FaultKind::PauseReceiver => service.signal(target, "CONT"),
         FaultKind::Cut => service.lab.raise(BRIDGE, &[target.to_owned()]),
         FaultKind::Deaf => hear(&service.lab, target, super::ELSEWHERE),

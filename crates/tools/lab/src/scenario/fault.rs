@@ -4,7 +4,6 @@
 
 use super::report::Move;
 use crate::agent::now_us;
-use crate::coordination::signal;
 use crate::error::LabError;
 use crate::interrupt;
 use crate::running::Lab;
@@ -133,14 +132,14 @@ impl Fault {
             Self::StandStill => {
                 for time in STANDS {
                     let began = now_us();
-                    signal(lab, SWITCH, "STOP")?;
+                    lab.signal(SWITCH, "STOP")?;
                     pause(time)?;
-                    signal(lab, SWITCH, "CONT")?;
+                    lab.signal(SWITCH, "CONT")?;
                     note("stood still", began, true, true);
                     wait(lab, phase / 2)?;
                 }
                 let began = now_us();
-                signal(lab, SWITCH, "STOP")?;
+                lab.signal(SWITCH, "STOP")?;
                 pause(CONVERGENCE)?;
                 for router in ROUTERS {
                     lab.steer(router)?;
@@ -148,7 +147,7 @@ impl Fault {
                 note("stands still", began, false, true);
                 wait(lab, phase)?;
                 let began = now_us();
-                signal(lab, SWITCH, "CONT")?;
+                lab.signal(SWITCH, "CONT")?;
                 pause(CONVERGENCE)?;
                 for router in ROUTERS {
                     lab.release(router)?;

@@ -15,7 +15,7 @@ pub struct Move {
     pub began_us: u64,
     /// When that had happened, in µs since the Unix epoch.
     pub at_us: u64,
-    /// True if the switch that had the flows lives on.
+    /// True if the switch that had the flows lives on, and does not stand still.
     pub owner_alive: bool,
     /// True if the network was left alone for a phase from then on.
     pub left_alone: bool,
