@@ -299,10 +299,7 @@ impl StoreServer {
             return Ok(());
         };
         while state.copy(&self.server) {
-            readable.wait_until(0).map_err(StoreError::Receive)?;
-            self.serve_terms(readable, most)?;
-            self.server.ask_again(boot_time_us());
-            self.send_all();
+            self.serve_terms(readable, most, 0)?;
         }
         let state = state.whole(&self.server);
         if let Some(disk) = &mut self.disk {
@@ -316,29 +313,29 @@ impl StoreServer {
     /// is not on the disk.
     fn wait_for_disk(&mut self, readable: &mut Readable, most: usize) -> Result<(), StoreError> {
         loop {
-            let due = self.server.ask_again(boot_time_us());
-            self.send_all();
-            let due = if self.sockets.has_beats() {
-                0
-            } else {
-                let longest = boot_time_us() + LONGEST_WAIT;
-                due.map_or(longest, |due| due.min(longest))
-            };
-            readable.wait_until(due).map_err(StoreError::Receive)?;
-            let has_ended = match &mut self.disk {
-                Some(disk) if readable.is_ready(DISK) => disk.has_ended(&mut self.server)?,
-                _ => false,
-            };
-            self.serve_terms(readable, most)?;
-            if has_ended {
+            self.serve_terms(readable, most, boot_time_us() + LONGEST_WAIT)?;
+            if readable.is_ready(DISK)
+                && let Some(disk) = &mut self.disk
+                && disk.has_ended(&mut self.server)?
+            {
                 return Ok(());
             }
         }
     }
 
-    /// Serves what came of heartbeats, and of other servers' questions for backing and their
-    /// answers; the rest waits.
-    fn serve_terms(&mut self, readable: &Readable, most: usize) -> Result<(), StoreError> {
+    /// Sends what terms need, waits until `latest` at most, and serves what came of heartbeats, and of
+    /// other servers' questions for backing and their answers; the rest waits.
+    fn serve_terms(
+        &mut self,
+        readable: &mut Readable,
+        most: usize,
+        latest: u64,
+    ) -> Result<(), StoreError> {
+        let due = self.server.ask_again(boot_time_us());
+        self.send_all();
+        let latest = if self.sockets.has_beats() { 0 } else { latest };
+        let due = due.map_or(latest, |due| due.min(latest));
+        readable.wait_until(due).map_err(StoreError::Receive)?;
         if readable.is_ready(LINKS) {
             let server = &mut self.server;
             self.sockets
