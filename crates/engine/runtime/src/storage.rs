@@ -62,6 +62,11 @@ pub struct FieldListLeaves {
 /// compiler costs a fraction of one of any length.
 const CHUNK: usize = 8;
 
+/// True of a number that is moved as a [`CHUNK`].
+fn fits_chunk(width: u32) -> bool {
+    (1..=8 * CHUNK as u32).contains(&width)
+}
+
 /// Bytes of a number of `width` bits among preserved values.
 fn bytes_of(width: u32) -> usize {
     width.div_ceil(8) as usize
@@ -211,7 +216,7 @@ impl Storage {
             bytes.reserve_exact(list.bytes + CHUNK);
             for &(at, width) in &list.numbers {
                 let size = bytes_of(width);
-                if (1..=8 * CHUNK as u32).contains(&width) {
+                if fits_chunk(width) {
                     let value = (words[at] as u64) << (8 * (CHUNK - size));
                     bytes.extend_from_slice(&value.to_be_bytes());
                     bytes.truncate(bytes.len() - (CHUNK - size));
@@ -243,7 +248,7 @@ impl Storage {
         let mut rest = &preserved.bytes[..];
         for &(at, width) in &list.numbers {
             let size = bytes_of(width);
-            if (1..=8 * CHUNK as u32).contains(&width)
+            if fits_chunk(width)
                 && let Some(chunk) = rest.first_chunk()
             {
                 let value = u64::from_be_bytes(*chunk) >> (8 * (CHUNK - size));

@@ -108,11 +108,10 @@ pub fn probe(
 pub fn is_probe(bytes: &[u8]) -> bool {
     let bytes = read(bytes);
     let packet = bytes.as_deref().map(Packet::new_checked);
-    packet.is_some_and(|packet| {
-        packet.is_ok_and(|packet| {
-            packet.message_type() == MessageType::ProbeRequest && packet.attempt() == PROBED
-        })
-    })
+    let Some(Ok(packet)) = packet else {
+        return false;
+    };
+    packet.message_type() == MessageType::ProbeRequest && packet.attempt() == PROBED
 }
 
 /// True of what an older store answers to the [`probe`] of that start of a switch.
