@@ -25,26 +25,36 @@ fn stream(id: u32, rows: &[(u16, u32)]) -> Stream {
     stream
 }
 
-fn heartbeat(terms: &mut Terms, now: u64) -> Heartbeat {
-    let (_, bytes) = terms.poll_heartbeat(now).expect("a heartbeat");
+/// The next heartbeat, and the head that it is for.
+fn asked(terms: &mut Terms, now: u64) -> (Ipv4Addr, Heartbeat) {
+    let (head, bytes) = terms.poll_heartbeat(now).expect("a heartbeat");
     let Ok(Message::Heartbeat(heartbeat)) = Message::parse(&bytes) else {
         panic!("a heartbeat, not {bytes:?}")
     };
-    heartbeat
+    (head, heartbeat)
 }
 
-fn reply(stream: &Stream, heartbeat: &Heartbeat, withheld: &[u16]) -> Vec<u8> {
+fn heartbeat(terms: &mut Terms, now: u64) -> Heartbeat {
+    asked(terms, now).1
+}
+
+/// A reply with a promise of `promise` µs, if its rows are whole.
+fn promising(promise: u32, stream: &Stream, heartbeat: &Heartbeat, withheld: &[u16]) -> Vec<u8> {
     let (changes, whole) = stream.changes(heartbeat.stream, heartbeat.version);
     let reply = Reply {
         switch_id: heartbeat.switch_id,
         incarnation: heartbeat.incarnation,
         number: heartbeat.number,
         send_time: heartbeat.send_time,
-        promise: if whole { 102_400 } else { 0 },
+        promise: if whole { promise } else { 0 },
         withheld: withheld.to_vec(),
         changes,
     };
     reply.to_vec().expect("a reply")
+}
+
+fn reply(stream: &Stream, heartbeat: &Heartbeat, withheld: &[u16]) -> Vec<u8> {
+    promising(102_400, stream, heartbeat, withheld)
 }
 
 fn exchange(terms: &mut Terms, stream: &Stream, sent: u64, arrived: u64) {
@@ -109,7 +119,7 @@ fn a_head_that_does_not_cover_a_shard_yet_is_asked_again_before_the_term_ends() 
     assert_eq!(terms.poll_timeout(), Some(73_000 + 51_200));
     assert_eq!(terms.term(1).since, 1_300);
     assert_eq!(terms.lapses(), 0);
-    // What has lapsed, or was withheld, is no reason to hurry.
+    // A term that has lapsed, or is withheld, is no reason to ask sooner.
     stream.set(row(0));
     let withheld = heartbeat(&mut terms, 124_200);
     let bytes = reply(&stream, &withheld, &[1]);
@@ -125,10 +135,7 @@ fn the_next_head_is_asked_soon() {
     terms.set_head(1_000, 1, OTHER, 1);
     let streams = [(HEAD, 9, 0), (OTHER, 7, 1)];
     for (head, id, shard) in streams {
-        let (to, bytes) = terms.poll_heartbeat(1_000).expect("a heartbeat");
-        let Ok(Message::Heartbeat(heartbeat)) = Message::parse(&bytes) else {
-            panic!("a heartbeat, not {bytes:?}")
-        };
+        let (to, heartbeat) = asked(&mut terms, 1_000);
         assert_eq!(to, head);
         terms.handle_reply(
             1_300,
@@ -174,11 +181,8 @@ fn a_newer_configuration_goes_on_and_an_older_one_says_nothing() {
     let mut terms = terms();
     exchange(&mut terms, &stream(9, &[(0, 2)]), 1_000, 1_300);
     terms.set_head(2_000, 1, OTHER, 1);
-    let question = terms.poll_heartbeat(2_000).expect("the other's turn");
-    assert_eq!(question.0, OTHER);
-    let Ok(Message::Heartbeat(question)) = Message::parse(&question.1) else {
-        panic!("a heartbeat")
-    };
+    let (to, question) = asked(&mut terms, 2_000);
+    assert_eq!(to, OTHER);
     let older = reply(&stream(7, &[(0, 1)]), &question, &[]);
     assert!(terms.handle_reply(2_300, OTHER, &older));
     assert_eq!(terms.term(0).deadline, 1_000 + 102_200);
@@ -214,10 +218,7 @@ fn who_is_not_the_head_of_a_shard_promises_nothing_about_it() {
     let streams = [(HEAD, 9), (OTHER, 7)].map(|(head, id)| (head, stream(id, &[(0, 1), (1, 1)])));
     for (now, answers) in [(1_000, 2), (60_000, 1)] {
         for _ in 0..2 {
-            let (head, bytes) = terms.poll_heartbeat(now).expect("a heartbeat");
-            let Ok(Message::Heartbeat(heartbeat)) = Message::parse(&bytes) else {
-                panic!("a heartbeat, not {bytes:?}")
-            };
+            let (head, heartbeat) = asked(&mut terms, now);
             let mut known = streams.iter().take(answers);
             if let Some((_, stream)) = known.find(|(address, _)| *address == head) {
                 terms.handle_reply(now + 300, head, &reply(stream, &heartbeat, &[]));
@@ -239,18 +240,8 @@ fn heartbeats_are_no_rarer_than_ports_need_them() {
     let mut terms = terms();
     let long = stream(9, &[(0, 1)]);
     let first = heartbeat(&mut terms, 1_000);
-    let (changes, _) = long.changes(first.stream, first.version);
-    let of_ten_seconds = Reply {
-        switch_id: first.switch_id,
-        incarnation: first.incarnation,
-        number: first.number,
-        send_time: first.send_time,
-        promise: 10_000_000,
-        withheld: Vec::new(),
-        changes,
-    };
-    let bytes = of_ten_seconds.to_vec().expect("a reply");
-    assert!(terms.handle_reply(1_300, HEAD, &bytes));
+    let of_ten_seconds = promising(10_000_000, &long, &first, &[]);
+    assert!(terms.handle_reply(1_300, HEAD, &of_ten_seconds));
     heartbeat(&mut terms, 51_000);
     assert_eq!(terms.poll_timeout(), Some(51_000 + 250_000));
 }

@@ -2,7 +2,7 @@ use core::net::SocketAddrV4;
 
 use proptest::prelude::*;
 use stateplane_wire::chain;
-use stateplane_wire::term::is_term;
+use stateplane_wire::term::{self, is_term};
 
 use super::*;
 use crate::replica::Replica;
@@ -81,12 +81,24 @@ fn a_state_is_copied_one_shard_at_a_time_while_heartbeats_are_answered() {
         testing::ask(&mut server, shard, 1, 1);
     }
     save(&mut server, &mut Vec::new());
+    assert_eq!(sent(&mut server, 9).len(), 4);
     let whole: Vec<_> = server.saved_state().unwrap().collect();
     let mut copy = server.copy_state().unwrap();
     let mut parts = 0;
+    let heartbeat = term::Heartbeat {
+        switch_id: 3,
+        incarnation: 5,
+        number: 1,
+        send_time: 1,
+        stream: 0,
+        version: 0,
+    };
     while copy.copy(&server) {
         parts += 1;
-        server.handle_request(9, SWITCH, b"SPT1 is no heartbeat");
+        server.handle_request(9, SWITCH, &heartbeat.to_vec().unwrap());
+        let replies = sent(&mut server, 9);
+        assert_eq!(replies.len(), 1);
+        assert!(is_term(&replies[0].1));
     }
     assert_eq!(parts, 4);
     assert_eq!(copy.whole(&server).collect::<Vec<_>>(), whole);
