@@ -76,7 +76,7 @@ pub(crate) struct StoreNode {
     pub(crate) unheeding: bool,
     /// It waits for its disk.
     pub(crate) syncing: bool,
-    /// What came meanwhile and concerns no terms.
+    /// Messages that came meanwhile and concern no terms.
     pub(crate) held: VecDeque<HeldMessage>,
     /// When it asks for backing next while it waits.
     asks_at: Option<u64>,

@@ -16,7 +16,7 @@ use crate::files::SystemFiles;
 
 type Folder = Box<stateplane_disk::Disk<SystemFiles>>;
 
-/// What waits for the disk.
+/// A task of the thread that waits for the disk.
 #[derive(Debug)]
 enum Task {
     /// To write through what was written, at this time.

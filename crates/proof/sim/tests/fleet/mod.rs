@@ -99,7 +99,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// What was seen of the terms for a shard, over all switches.
+/// Ends and new beginnings of the terms for a shard, over all switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Looks that found a term's deadline passed.
@@ -350,7 +350,7 @@ impl Fleet {
             .sum()
     }
 
-    /// What was sent, and what was seen of each shard's terms, since this was asked last.
+    /// Datagrams sent, and ends and beginnings of each shard's terms, since this was called last.
     pub fn take_counts(&mut self) -> (Counts, Vec<Seen>) {
         let nothing = vec![Seen::default(); self.shape.shards.into()];
         (

@@ -113,7 +113,7 @@ pub(super) fn run(place: &Place, plan: Plan, bar: &ProgressBar) -> Result<Figure
     Ok(figure)
 }
 
-/// What is left of it where 64 flows last: heartbeats and probes.
+/// Replication of 64 flows that last: heartbeats and probes.
 fn lasting(
     place: &Place,
     plan: Plan,

@@ -1,4 +1,4 @@
-//! What bounds a promise, and who is not backed.
+//! The bounds of a promise, and heads that are not backed.
 
 use super::*;
 use crate::record::Owner;

@@ -11,7 +11,7 @@ use crate::server::Recovery;
 /// Bytes of an entry's record before the entry: kind, chain and predecessor.
 const FRONT: usize = 3 + 4;
 
-/// Where the older entry has 8 bytes more.
+/// Offset at which an entry of the version before has 8 bytes more.
 const TIMES: usize = 8;
 
 /// `records` as the version before wrote them. A shared grant takes the first of `places` that are
@@ -107,7 +107,7 @@ fn entries_of_both_versions_may_follow_one_another() {
         for server in [&mut back, &mut server] {
             testing::ask(server, 0, flow, 1);
         }
-        // What starts and grants say is written behind the older records.
+        // The records of this version, START and ENTRY, follow the older ones.
         save(&mut back, &mut records);
         save(&mut server, &mut Vec::new());
     }
