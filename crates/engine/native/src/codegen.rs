@@ -10,6 +10,7 @@
 mod bits;
 mod block;
 mod call;
+mod deferred;
 mod deparse;
 mod expr;
 mod hash;
@@ -130,6 +131,9 @@ struct Gen<'a, 'f> {
     locks: locks::Locks,
     /// Places that few packets come to.
     rare: rare::Rare,
+    deferred: deferred::Deferred,
+    /// True if few packets come to the blocks that are entered.
+    cold: bool,
     /// Blocks that something jumps to.
     entered: FxHashSet<Block>,
     /// Messages of this function's statements that are put together at run time.
@@ -230,6 +234,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             shared: Vec::new(),
             locks: locks::Locks::default(),
             rare: rare::Rare::default(),
+            deferred: deferred::Deferred::default(),
+            cold: false,
             entered: FxHashSet::default(),
             sites,
             plan,
@@ -321,6 +327,7 @@ impl<'a, 'f> Gen<'a, 'f> {
 
     /// The value of a word that lives in a register.
     fn read_register(&mut self, at: usize, width: u32) -> Value {
+        self.deferred.note_read(at);
         let (low, high) = self.register(at);
         let low = self.b.use_var(low);
         if width <= 64 {
@@ -331,6 +338,12 @@ impl<'a, 'f> Gen<'a, 'f> {
     }
 
     fn write_register(&mut self, at: usize, width: u32, value: Value) {
+        self.deferred.note_write(at);
+        self.define_register(at, width, value);
+    }
+
+    /// Gives a word the value that it has, or is to have.
+    fn define_register(&mut self, at: usize, width: u32, value: Value) {
         let registers = self.register(at);
         if width <= 64 {
             return self.b.def_var(registers.0, value);
@@ -342,6 +355,7 @@ impl<'a, 'f> Gen<'a, 'f> {
 
     /// Pointer to which the offset of a word is relative, and that offset.
     fn address(&self, at: usize) -> (Value, usize) {
+        self.deferred.note_memory();
         let packet = self.plan.storage.packet.end;
         if at < packet {
             (self.packet, at * WORD_BYTES)
@@ -367,6 +381,9 @@ impl<'a, 'f> Gen<'a, 'f> {
     /// Goes on in a block that more will jump to.
     fn enter_open(&mut self, block: Block) {
         self.b.switch_to_block(block);
+        if self.cold {
+            self.b.set_cold_block(block);
+        }
         self.live = true;
     }
 

@@ -304,6 +304,142 @@ control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
+/// Lookups that side exits alone need, and others: whose results are read elsewhere, by egress too;
+/// whose keys, conditions or results change before the exits; on one path of several; behind a
+/// return; in a control that runs twice; with registers that packets write or only read.
+const LOOKUPS: &str = "#include <v1model.p4>
+header kind_t { bit<8> kind; bit<8> next; }
+header more_t { bit<8> x; bit<8> y; bit<8> z; bit<8> w; }
+struct headers_t { kind_t kind; more_t more; }
+struct meta_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; bit<8> e; bit<8> key; bool asked; }
+parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    state start {
+        p.extract(hdr.kind);
+        transition select(hdr.kind.kind) { 1: more; 2: more; default: accept; }
+    }
+    state more { p.extract(hdr.more); transition accept; }
+}
+control V(inout headers_t hdr, inout meta_t meta) { apply { } }
+control Inner(in bit<8> key, in bool early, inout meta_t meta) {
+    bit<8> found;
+    action set(bit<8> value) { found = value; meta.e = value ^ key; }
+    action none() { }
+    table t {
+        key = { key: exact; }
+        actions = { set; none; }
+        const default_action = none();
+        const entries = { 1: set(9); 2: set(7); 3: set(5); 200: set(1); }
+    }
+    apply {
+        found = 3;
+        if (early) { return; }
+        t.apply();
+        if (key[3:3] == 1) @unlikely { meta.d = meta.d + found; }
+    }
+}
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    Inner() inner;
+    register<bit<8>>(4) given;
+    register<bit<8>>(4) kept;
+    bit<8> one = 1;
+    bit<8> two = 2;
+    bit<8> three = 3;
+    bit<8> four = 4;
+    bit<8> read = 0;
+    bit<8> old = 0;
+    bit<8> state = 0;
+    bool wants;
+    action set_one(bit<8> value, bit<8> more) { one = value; meta.a = more + hdr.more.y; }
+    action set_two(bit<8> value) { two = value; }
+    action set_three(bit<8> value) { three = value; }
+    action set_four(bit<8> value) { four = value; }
+    action set_egress(bit<8> value) { meta.c = value; }
+    action none() { }
+    table alone {
+        key = { meta.key: exact; }
+        actions = { set_one; none; }
+        const default_action = none();
+        const entries = { 0: set_one(10, 1); 1: set_one(20, 2); 2: set_one(30, 3); 7: set_one(40, 4); }
+    }
+    table default_alone {
+        actions = { set_two; }
+        const default_action = set_two(77);
+    }
+    table in_place {
+        key = { hdr.more.x: ternary; }
+        actions = { set_two; none; }
+        const default_action = none();
+        const entries = { 1 &&& 3: set_two(11); 2 &&& 7: set_two(22); }
+    }
+    table of_a_branch {
+        key = { hdr.more.z: exact; }
+        actions = { set_three; none; }
+        const default_action = none();
+        const entries = { 0: set_three(1); 5: set_three(2); 6: set_three(9); }
+    }
+    table changed {
+        key = { state: exact; }
+        actions = { set_four; none; }
+        const default_action = none();
+        const entries = { 1: set_four(13); 2: set_four(14); 3: set_four(15); }
+    }
+    table for_egress {
+        key = { hdr.kind.next: exact; }
+        actions = { set_egress; none; }
+        const default_action = none();
+        const entries = { 1: set_egress(3); 129: set_egress(4); }
+    }
+    apply {
+        std.egress_spec = 1;
+        if (hdr.more.isValid()) {
+            meta.key = hdr.more.x & 7;
+            state = hdr.more.y & 3;
+            kept.read(old, (bit<32>)hdr.more.w[1:0]);
+            wants = hdr.more.w[2:2] == 1 || meta.asked;
+            if (wants || hdr.more.z == 9) {
+                if (hdr.more.x[4:4] == 1) { meta.key = old; }
+                alone.apply();
+                default_alone.apply();
+                given.read(read, (bit<32>)meta.key[1:0]);
+            }
+            if (state == 2) { in_place.apply(); }
+            if (hdr.more.x[7:7] == 1) { of_a_branch.apply(); old = old + 1; } else { old = old + 2; }
+            if (state != 0) { changed.apply(); }
+            for_egress.apply();
+            wants = !wants;
+            kept.write((bit<32>)hdr.more.w[1:0], old);
+            if (old == 6) @unlikely { hdr.more.w = one + read + three; }
+            state = state + 1;
+            hdr.more.z = two;
+            if (hdr.kind.next[6:6] == 1) @unlikely {
+                hdr.more.x = one ^ four;
+                hdr.more.y = hdr.more.y + meta.a;
+                meta.b = 1;
+            } else {
+                hdr.more.y = hdr.more.y ^ state;
+            }
+            inner.apply(hdr.more.w, wants, meta);
+            if (hdr.more.w[7:7] == 1) @unlikely {
+                hdr.kind.next = hdr.kind.next + one + read + meta.e;
+                if (hdr.more.w[6:6] == 1) { exit; }
+            }
+        }
+        hdr.kind.kind = hdr.kind.kind ^ meta.d;
+    }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    apply { hdr.kind.next = hdr.kind.next + meta.c + meta.b; }
+}
+control C(inout headers_t hdr, inout meta_t meta) { apply { } }
+control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+
+#[test]
+fn a_deferred_lookup_changes_nothing() {
+    compare_on_short_frames(LOOKUPS);
+}
+
 #[test]
 fn a_hint_changes_nothing() {
     compare_on_short_frames(HINTS);

@@ -1,12 +1,13 @@
 //! The functions of a program: the blocks of the pipeline one after the other, and what
 //! the architecture does between them.
 
+use super::deferred::Deferred;
 use super::{Frame, Gen, Site, paths};
 use crate::context::{Context, ended, request};
 use crate::plan::{Home, Plan};
 use crate::run;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AbiParam, Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, Value, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
@@ -37,6 +38,8 @@ pub(crate) struct Code {
     pub(crate) room: usize,
     /// Bytes of machine code.
     pub(crate) bytes: usize,
+    /// Lookups that are made in side exits alone, of all ends of the parser.
+    pub(crate) deferred: usize,
     /// Words of a packet between ingress and egress that egress, or a later pass, may read.
     pub(crate) kept: Kept,
 }
@@ -53,7 +56,10 @@ pub(crate) struct Kept {
 
 impl std::fmt::Debug for Code {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Code").finish_non_exhaustive()
+        f.debug_struct("Code")
+            .field("bytes", &self.bytes)
+            .field("deferred", &self.deferred)
+            .finish_non_exhaustive()
     }
 }
 
@@ -117,6 +123,7 @@ pub(crate) fn compile(plan: &Plan, verify: bool) -> Result<Code, String> {
         kept: vec![false; plan.storage.packet.end],
         room: 0,
         bytes: 0,
+        deferred: 0,
     };
     for list in &plan.storage.field_lists {
         for leaf in &list.leaves {
@@ -140,6 +147,7 @@ pub(crate) fn compile(plan: &Plan, verify: bool) -> Result<Code, String> {
     };
     let kept = Kept::new(plan, &maker.kept);
     let (sites, room, bytes) = (maker.sites, maker.room, maker.bytes);
+    let deferred = maker.deferred;
     module
         .finalize_definitions()
         .map_err(|error| error.to_string())?;
@@ -160,6 +168,7 @@ pub(crate) fn compile(plan: &Plan, verify: bool) -> Result<Code, String> {
         sites,
         room,
         bytes,
+        deferred,
         kept,
     })
 }
@@ -253,6 +262,7 @@ struct Maker<'a> {
     kept: Vec<bool>,
     room: usize,
     bytes: usize,
+    deferred: usize,
 }
 
 impl Maker<'_> {
@@ -268,10 +278,61 @@ impl Maker<'_> {
             .signature
             .returns
             .push(AbiParam::new(types::I64));
-        let call_convention = context.func.signature.call_conv;
+        let func = &mut context.func;
+        if part == Part::Ingress && paths::has_ways(self.plan) {
+            let found = self.generate(part, Deferred::finding(), func)?;
+            self.forget(&found, func);
+            let made = self.generate(part, Deferred::deferring(found.deferred), func)?;
+            debug_assert!(!made.deferred.has_failed(), "a lookup is needed in place");
+            self.deferred = made.deferred.count();
+            if made.deferred.has_failed() {
+                self.forget(&made, func);
+                self.generate(part, Deferred::default(), func)?;
+                self.deferred = 0;
+            }
+        } else {
+            self.generate(part, Deferred::default(), func)?;
+        }
+        let name = match part {
+            Part::Ingress => "ingress",
+            Part::Egress => "egress",
+            Part::Parse => "parse",
+            Part::Announce => "announce",
+        };
+        let id = self
+            .module
+            .declare_function(name, Linkage::Export, &context.func.signature)
+            .map_err(|error| error.to_string())?;
+        self.module
+            .define_function(id, &mut context)
+            .map_err(|error| format!("{error:?}"))?;
+        let compiled = context.compiled_code();
+        self.bytes += compiled.map_or(0, |code| code.code_buffer().len());
+        self.module.clear_context(&mut context);
+        Ok(id)
+    }
+
+    /// Undoes what [`Maker::generate`] made.
+    fn forget(&mut self, made: &Made, func: &mut ir::Function) {
+        self.sites.truncate(made.sites);
+        self.room = made.room;
+        let (name, signature) = (func.name.clone(), func.signature.clone());
+        *func = ir::Function::with_name_signature(name, signature);
+    }
+
+    /// Generates a function, in which lookups are found or deferred.
+    fn generate(
+        &mut self,
+        part: Part,
+        deferred: Deferred,
+        func: &mut ir::Function,
+    ) -> Result<Made, String> {
+        let (sites, room) = (self.sites.len(), self.room);
+        let call_convention = func.signature.call_conv;
         let config = self.module.target_config();
-        let builder = FunctionBuilder::new(&mut context.func, &mut self.frontend);
+        let builder = FunctionBuilder::new(func, &mut self.frontend);
         let mut made = Gen::new(builder, self.plan, &mut self.sites, call_convention);
+        made.deferred = deferred;
         match part {
             Part::Egress => {
                 made.load_packet();
@@ -306,25 +367,23 @@ impl Maker<'_> {
         made.finish_shared();
         self.room = self.room.max(made.room);
         made.b.seal_all_blocks();
+        let deferred = std::mem::take(&mut made.deferred);
         made.b.finalize(config);
-        let name = match part {
-            Part::Ingress => "ingress",
-            Part::Egress => "egress",
-            Part::Parse => "parse",
-            Part::Announce => "announce",
-        };
-        let id = self
-            .module
-            .declare_function(name, Linkage::Export, &context.func.signature)
-            .map_err(|error| error.to_string())?;
-        self.module
-            .define_function(id, &mut context)
-            .map_err(|error| format!("{error:?}"))?;
-        let compiled = context.compiled_code();
-        self.bytes += compiled.map_or(0, |code| code.code_buffer().len());
-        self.module.clear_context(&mut context);
-        Ok(id)
+        Ok(Made {
+            deferred,
+            sites,
+            room,
+        })
     }
+}
+
+/// A function that was generated.
+struct Made {
+    deferred: Deferred,
+    /// Statements whose texts are put together at run time, before it was made.
+    sites: usize,
+    /// Bytes that the deparser writes without asking for room, before it was made.
+    room: usize,
 }
 
 impl Gen<'_, '_> {
@@ -599,12 +658,17 @@ impl Gen<'_, '_> {
             self.jump(counted);
         }
         self.go_on(counted);
+        if changed.is_some() {
+            self.deferred.begin();
+        }
         self.control(ingress);
         if !self.live {
+            self.deferred.finish(kept);
             return;
         }
         let egress_spec = self.get_meta(meta.egress_spec);
         let mcast_grp = self.get_meta(meta.mcast_grp);
+        self.deferred.finish(kept);
         let requests = self.b.use_var(self.requests);
 
         // Egress at once: one copy to one port, and nothing waits before it.

@@ -5,7 +5,7 @@ use super::{Frame, Gen};
 use crate::plan::{Binding, fixed_place, params};
 use cranelift_codegen::ir::{Block, InstBuilder};
 use cranelift_frontend::{Switch, Variable};
-use stateplane_ir::{Arg, Callee, Direction, Param, Place, VarId};
+use stateplane_ir::{Arg, Callee, Direction, Param, Place, Stmt, VarId};
 
 /// A callable that is made once.
 pub(super) struct Shared {
@@ -189,11 +189,15 @@ impl Gen<'_, '_> {
     /// The statements of a callable.
     fn body(&mut self, callee: Callee) {
         let program = self.program();
-        match callee {
-            Callee::Action(id) => self.stmts(&program.actions[id.index()].body),
-            Callee::Function(id) => self.stmts(&program.functions[id.index()].body),
-            Callee::Control(id) => self.stmts(&program.controls[id.index()].body),
-            Callee::Parser(id) => self.states(id),
+        let stmts = match callee {
+            Callee::Action(id) => &program.actions[id.index()].body,
+            Callee::Function(id) => &program.functions[id.index()].body,
+            Callee::Control(id) => &program.controls[id.index()].body,
+            Callee::Parser(id) => return self.states(id),
+        };
+        // A return at the end leads past nothing.
+        match stmts.as_slice() {
+            [stmts @ .., Stmt::Return] | stmts => self.stmts(stmts),
         }
     }
 

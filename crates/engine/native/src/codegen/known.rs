@@ -5,6 +5,9 @@ use super::Gen;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value, ValueDef, types};
 
+/// Steps of a computation that are looked at for the greatest number.
+const MOST_STEPS: u32 = 12;
+
 impl Gen<'_, '_> {
     /// The number that a value of at most 64 bits certainly has.
     pub(super) fn known(&self, value: Value) -> Option<u64> {
@@ -19,6 +22,95 @@ impl Gen<'_, '_> {
             } => Some(imm.bits() as u64),
             _ => None,
         }
+    }
+
+    /// The greatest number that a value of 64 bits can be, as far as follows from how it is computed.
+    pub(super) fn most(&self, value: Value) -> u64 {
+        self.most_within(value, MOST_STEPS).unwrap_or(u64::MAX)
+    }
+
+    fn most_within(&self, value: Value, steps: u32) -> Option<u64> {
+        if let Some(known) = self.known(value) {
+            return Some(known);
+        }
+        let dfg = &self.b.func.dfg;
+        let value = dfg.resolve_aliases(value);
+        let ValueDef::Result(inst, 0) = dfg.value_def(value) else {
+            return None;
+        };
+        let steps = steps.checked_sub(1)?;
+        match dfg.insts[inst] {
+            InstructionData::Unary {
+                opcode: Opcode::Uextend,
+                arg,
+            } => {
+                let bits = dfg.value_type(arg).bits();
+                let most = (bits < 64).then(|| (1 << bits) - 1)?;
+                let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(arg)) else {
+                    return Some(most);
+                };
+                match dfg.insts[inst] {
+                    InstructionData::Unary {
+                        opcode: Opcode::Ireduce,
+                        arg,
+                    } if dfg.value_type(arg) == types::I64 => {
+                        Some(self.most_within(arg, steps).unwrap_or(most).min(most))
+                    }
+                    _ => Some(most),
+                }
+            }
+            InstructionData::Binary {
+                opcode,
+                args: [a, b],
+            } => {
+                let of = |value| self.most_within(value, steps);
+                match opcode {
+                    Opcode::Iadd => of(a)?.checked_add(of(b)?),
+                    Opcode::Imul => of(a)?.checked_mul(of(b)?),
+                    Opcode::Ishl => of(a)?.checked_mul(1 << self.known(b).filter(|by| *by < 64)?),
+                    Opcode::Ushr => {
+                        let by = self.known(b).filter(|by| *by < 64)?;
+                        Some(of(a).unwrap_or(u64::MAX) >> by)
+                    }
+                    Opcode::Band => match (of(a), of(b)) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    },
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A value of 64 bits shifted to the right by a number of bits: a product with a power of two, or
+    /// another such shift, in one step.
+    pub(super) fn moved_right(&mut self, value: Value, by: u64) -> Value {
+        let dfg = &self.b.func.dfg;
+        if let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(value))
+            && let InstructionData::Binary {
+                opcode,
+                args: [inner, amount],
+            } = dfg.insts[inst]
+            && let Some(amount) = self.known(amount)
+        {
+            let within = match opcode {
+                Opcode::Ushr if amount + by < 64 => Some(amount + by),
+                Opcode::Imul if amount.is_power_of_two() => {
+                    let bits = u64::from(amount.trailing_zeros());
+                    let is_whole = self.most(inner).checked_mul(amount).is_some();
+                    (is_whole && bits <= by).then(|| by - bits)
+                }
+                _ => None,
+            };
+            match within {
+                Some(0) => return inner,
+                Some(within) => return self.moved_right(inner, within),
+                None => {}
+            }
+        }
+        let by = self.number(by);
+        self.b.ins().ushr(value, by)
     }
 
     /// The bytes that a value certainly lies behind the frame's start.

@@ -318,14 +318,17 @@ impl Gen<'_, '_> {
             }
             return None;
         }
-        let size = self.number(size);
-        let exists = self.b.ins().icmp(IntCC::UnsignedLessThan, index, size);
+        let exists = (self.most(index) >= size).then(|| {
+            let size = self.number(size);
+            self.b.ins().icmp(IntCC::UnsignedLessThan, index, size)
+        });
         if let Some(domain) = domain {
-            self.lock(domain, Index::If(exists, index));
+            let at = exists.map_or(Index::At(index), |exists| Index::If(exists, index));
+            self.lock(domain, at);
         }
         let stride = self.number(stride);
         let offset = self.b.ins().imul(index, stride);
-        Some((self.b.ins().iadd(array, offset), Some(exists)))
+        Some((self.b.ins().iadd(array, offset), exists))
     }
 
     fn lock_meter(&mut self, meter: MeterId, index: Value) {

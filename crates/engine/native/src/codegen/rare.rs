@@ -109,6 +109,16 @@ impl Gen<'_, '_> {
         self.rare.path.pop();
     }
 
+    /// The present place.
+    pub(super) fn path(&self) -> &Path {
+        &self.rare.path
+    }
+
+    /// True if unlikely branches here are side exits.
+    pub(super) fn leaves(&self) -> bool {
+        self.rare.mode == Mode::Leave
+    }
+
     /// True if the present statement is reached, or a side exit joins in it.
     pub(super) fn is_reached(&self) -> bool {
         self.live || self.rare.mode == Mode::Join && self.rare.is_awaited()
@@ -133,6 +143,7 @@ impl Gen<'_, '_> {
                     None => self.b.create_block(),
                 };
                 self.rare.left.insert(path, place);
+                self.make_deferred();
                 self.jump(place);
             }
             Mode::Join => {
@@ -204,7 +215,7 @@ impl Gen<'_, '_> {
         };
         if let Some((1, crate::plan::Home::Register)) = self.home(at) {
             let value = self.number(u64::from(holds));
-            self.write_register(at, 1, value);
+            self.define_register(at, 1, value);
         }
     }
 }

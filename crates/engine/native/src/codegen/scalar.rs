@@ -515,6 +515,10 @@ impl Gen<'_, '_> {
         let shifted = match op {
             BinaryOp::Shl => self.b.ins().ishl(value, amount),
             _ if signed => self.b.ins().sshr(value, amount),
+            _ if width <= 64 && known.is_some() => {
+                let by = known.map_or(0, u64::from).min(u64::from(width.max(1) - 1));
+                self.moved_right(value, by)
+            }
             _ => self.b.ins().ushr(value, amount),
         };
         let shifted = if op == BinaryOp::Shl || signed {

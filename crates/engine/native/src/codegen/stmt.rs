@@ -22,7 +22,7 @@ impl Gen<'_, '_> {
             }
             self.at_statement(&stmts[position..], |g| {
                 g.free_scratch();
-                g.stmt(stmt);
+                g.stmt_or_defer(stmt);
             });
         }
     }
@@ -67,23 +67,27 @@ impl Gen<'_, '_> {
             Stmt::Unlikely => self.unlikely(),
             Stmt::At(_) => {}
             Stmt::Break => {
+                self.note_skip(true);
                 if let Some((end, _, depth)) = self.loops.last().copied() {
                     self.leave_blocks(depth);
                     self.jump(end);
                 }
             }
             Stmt::Continue => {
+                self.note_skip(true);
                 if let Some((_, next, depth)) = self.loops.last().copied() {
                     self.leave_blocks(depth);
                     self.jump(next);
                 }
             }
             Stmt::Return => {
+                self.note_skip(true);
                 let Frame { after, depth, .. } = self.frame_of();
                 self.leave_blocks(depth);
                 self.jump(after);
             }
             Stmt::Exit => {
+                self.note_skip(false);
                 let exit = self.frame_of().exit;
                 self.leave_blocks(0);
                 self.jump(exit);
@@ -129,6 +133,8 @@ impl Gen<'_, '_> {
         }
         let certain = self.entered.contains(&yes) != self.entered.contains(&no);
         let before = self.values.clone();
+        let opened = self.deferred.opened();
+        let mut goes_on = Vec::new();
         let mut common: Option<super::paths::Known> = None;
         for (block, holds) in [(yes, true), (no, false)] {
             let (stmts, other) = if holds {
@@ -142,7 +148,9 @@ impl Gen<'_, '_> {
             self.values.clone_from(&before);
             let stmts = if certain { self.certain(stmts) } else { stmts };
             self.in_branch(holds, |g| g.stmts(stmts));
+            let open = self.deferred.reopen(&opened);
             if self.live {
+                goes_on.push(open);
                 common = Some(match common {
                     Some(mut common) => {
                         common.retain(|at, value| self.values.get(at) == Some(value));
@@ -154,6 +162,7 @@ impl Gen<'_, '_> {
             self.jump(after);
         }
         self.values = common.unwrap_or_default();
+        self.deferred.join(opened, goes_on);
         self.go_on(after);
     }
 
@@ -277,6 +286,10 @@ impl Gen<'_, '_> {
         let index = self.index(index);
         if size == 0 {
             return Element::Missing;
+        }
+        if self.most(index) < size {
+            let bytes = self.number(bytes);
+            return Element::At(self.b.ins().imul(index, bytes));
         }
         let size = self.number(size);
         let exists = self.b.ins().icmp(IntCC::UnsignedLessThan, index, size);

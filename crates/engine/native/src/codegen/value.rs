@@ -45,6 +45,7 @@ impl Gen<'_, '_> {
                     return self.read_register(at, width);
                 }
                 Some((_, Home::Frame { header, bit })) => {
+                    self.deferred.note_memory();
                     let origin = self.b.use_var(self.origins[header as usize]);
                     let bytes = self.plan.headers[header as usize].bytes;
                     return self.load_bits(origin, bit, width, bytes);
@@ -125,6 +126,7 @@ impl Gen<'_, '_> {
             return;
         }
         if let (None, Some((_, Home::Frame { header, .. }))) = (dynamic, self.home(at)) {
+            self.deferred.note_memory();
             let zeros = self.given(std::mem::offset_of!(crate::context::Context, zeros));
             self.b.def_var(self.origins[header as usize], zeros);
             return;
