@@ -28,7 +28,7 @@ const READERS: [&str; 3] = ["nat", "firewall", "load-balancer"];
 const MOST_LASTING: f64 = 2.0;
 /// Most kilobits a second between a switch and a server beside leases, writes and snapshots.
 const MOST_IDLE: f64 = 26.0;
-/// Times as many packets as of short flows: the host's start and end are counted too.
+/// Times as many packets as of short flows, so that heartbeats are counted for seconds.
 const LONGER: u64 = 5;
 
 /// Fig. 10.
@@ -150,7 +150,9 @@ fn lasting(
             trial.end()?;
             let measured = outcome.replication_bytes_per_s();
             bytes.push(measured);
-            shares.push(100.0 * measured / (measured + outcome.own_bytes_per_s()));
+            // Of the rate at which packets come, without the time in which the host starts and ends.
+            let own = outcome.own_bytes_per_s() * outcome.counted_s / outcome.probe.seconds;
+            shares.push(100.0 * measured / (measured + own));
             bar.inc(1);
         }
         let [bytes, share] = [bytes, shares].map(|all| median(&all).unwrap_or(f64::NAN));
