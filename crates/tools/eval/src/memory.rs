@@ -255,6 +255,20 @@ impl Bed {
         self.drain();
     }
 
+    /// Gives the switch a frame that leaves at once, and takes what leaves from it: the switch alone,
+    /// without the net around it.
+    ///
+    /// # Panics
+    ///
+    /// If the switch sends anything to the store.
+    pub fn pass(&mut self, port: Port, frame: &[u8]) {
+        self.switch.0.handle_frame(self.now, port, frame);
+        while let Some(transmit) = self.switch.0.poll_transmit() {
+            assert_ne!(transmit.port, STORE, "a packet that reads asks the store");
+            self.switch.0.recycle(transmit.frame);
+        }
+    }
+
     /// Lets time pass until `until`.
     pub fn advance(&mut self, until: u64) {
         let end = until.saturating_sub(BEGIN);
