@@ -356,24 +356,30 @@ impl<F: Files> Disk<F> {
         Ok(())
     }
 
-    /// Begins a snapshot of `server`, if one is due and none is being written. [`Snapshot::write`]
+    /// Begins a snapshot of `server` at `now`, if one is due and none is being written. [`Snapshot::write`]
     /// writes it, and [`Disk::end_snapshot`] then takes its result.
     ///
     /// # Errors
     ///
     /// [`DiskError`], as of [`Disk::save`].
-    pub fn begin_snapshot(&mut self, server: &Server) -> Result<Option<Snapshot<F>>, DiskError> {
-        match self.due_snapshot(server) {
+    pub fn begin_snapshot(
+        &mut self,
+        server: &Server,
+        now: u64,
+    ) -> Result<Option<Snapshot<F>>, DiskError> {
+        match self.due_snapshot(server, now) {
             None => Ok(None),
             Some(state) => self.switch_logs(state.whole(server)).map(Some),
         }
     }
 
-    /// The state of `server` to copy for a snapshot, if one is due and none is being written.
+    /// The state of `server` to copy for a snapshot, if one is due at `now` and none is being written.
+    /// None is while leases of the version before may count, which a snapshot would not tell.
     /// Nothing may be written before [`Disk::switch_logs`] has the whole of it.
-    pub fn due_snapshot(&self, server: &Server) -> Option<StateCopy> {
+    pub fn due_snapshot(&self, server: &Server, now: u64) -> Option<StateCopy> {
         let since = self.since + self.log.length();
-        if self.writing || self.written || since < self.snapshot_after.max(self.snapshot) {
+        let is_small = since < self.snapshot_after.max(self.snapshot);
+        if self.writing || self.written || is_small || server.counts_older(now) {
             return None;
         }
         server.copy_state()

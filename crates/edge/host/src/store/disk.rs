@@ -207,17 +207,21 @@ impl Disk {
     }
 
     /// Ends a snapshot that is written; gives the state of `server` to copy for the next, if one is
-    /// due.
+    /// due at `now`.
     ///
     /// # Errors
     ///
     /// As [`Disk::begin_save`].
-    pub fn due_snapshot(&mut self, server: &Server) -> Result<Option<StateCopy>, DiskError> {
+    pub fn due_snapshot(
+        &mut self,
+        server: &Server,
+        now: u64,
+    ) -> Result<Option<StateCopy>, DiskError> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.end_snapshot()?;
         }
         let disk = self.disk.as_ref();
-        Ok(disk.and_then(|disk| disk.due_snapshot(server)))
+        Ok(disk.and_then(|disk| disk.due_snapshot(server, now)))
     }
 
     /// Lets a snapshot of `state` be written beside the packets, once the log behind it has begun
@@ -326,7 +330,10 @@ mod tests {
         assert!(disk.begin_save(&mut server, LATER).unwrap());
         wait(&mut disk, &mut server);
         assert!(server.poll_transmit(LATER).is_some());
-        let state = disk.due_snapshot(&server).unwrap().expect("one is due");
+        let state = disk
+            .due_snapshot(&server, LATER)
+            .unwrap()
+            .expect("one is due");
         disk.begin_snapshot(state.whole(&server)).unwrap();
         wait(&mut disk, &mut server);
         let replica = server.replica(0).unwrap();

@@ -295,7 +295,7 @@ impl StoreServer {
         let Some(disk) = &mut self.disk else {
             return Ok(());
         };
-        let Some(mut state) = disk.due_snapshot(&self.server)? else {
+        let Some(mut state) = disk.due_snapshot(&self.server, boot_time_us())? else {
             return Ok(());
         };
         while state.copy(&self.server) {

@@ -59,7 +59,7 @@ impl World<'_> {
         let synced = disk.sync(server, self.now).and_then(|()| {
             let chains = server.replicas().map(|(chain, _)| chain);
             node.chains_kept.extend(chains);
-            let Some(snapshot) = disk.begin_snapshot(server)? else {
+            let Some(snapshot) = disk.begin_snapshot(server, self.now)? else {
                 return Ok(());
             };
             self.recorder.coverage.snapshots += 1;

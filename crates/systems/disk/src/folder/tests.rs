@@ -9,6 +9,9 @@ use super::*;
 
 const FOLDER: &str = "data/store";
 
+/// When no lease of the version before counts any more, in µs.
+const LATER: u64 = 10_000_000;
+
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4793);
 
 fn config() -> Config {
@@ -116,8 +119,28 @@ fn held(server: &Server, flow: u8) -> Option<u32> {
 
 /// Makes a snapshot, if one is due.
 fn snapshot(disk: &mut FaultyDisk, server: &Server) {
-    if let Some(snapshot) = disk.begin_snapshot(server).unwrap() {
+    if let Some(snapshot) = disk.begin_snapshot(server, LATER).unwrap() {
         disk.end_snapshot(snapshot.write()).unwrap();
+    }
+}
+
+/// The time in which nobody is outwaited is known by the older records alone.
+#[test]
+fn older_records_stay_while_their_leases_may_count() {
+    let files = FaultyFiles::new(1);
+    drop(open(&files).unwrap());
+    let server = setup(config(), 7).server(1_000).unwrap();
+    let mut records: Vec<_> = server.saved_state().unwrap().collect();
+    // The version of the state that begins here.
+    records[0][3] = 3;
+    super::write(&files, &path("snapshot-0"), records.into_iter()).unwrap();
+    let until = 1_000 + u64::from(config().older_lease);
+    for _ in 0..2 {
+        let (mut disk, mut server) = open(&files).unwrap();
+        disk.set_snapshot_after(1);
+        write(&mut disk, &mut server, 1, 1);
+        assert!(disk.due_snapshot(&server, until - 1).is_none());
+        assert!(disk.due_snapshot(&server, until).is_some());
     }
 }
 
@@ -241,7 +264,7 @@ fn three_logs() -> FaultyFiles {
     for flow in 0..3 {
         write(&mut disk, &mut server, flow, 3);
         if flow < 2 {
-            assert!(disk.begin_snapshot(&server).unwrap().is_some());
+            assert!(disk.begin_snapshot(&server, LATER).unwrap().is_some());
             disk.writing = false;
         }
     }
@@ -364,7 +387,7 @@ fn a_disk_that_fails_answers_nothing_and_removes_nothing() {
             let (mut disk, mut server) = open(&files).unwrap();
             disk.set_snapshot_after(1);
             write(&mut disk, &mut server, 1, 5);
-            let snapshot = disk.begin_snapshot(&server).unwrap().unwrap();
+            let snapshot = disk.begin_snapshot(&server, LATER).unwrap().unwrap();
             files.fail(failure, calls);
             let written = snapshot.write();
             assert!(written.is_err() && !files.is_to_fail());
@@ -421,7 +444,7 @@ fn a_power_cut_takes_nothing_that_was_answered() {
                 disk.sync(&mut server, u64::from(life) * MARKS_AFTER)
                     .unwrap();
                 answered = last;
-                if let Some(snapshot) = disk.begin_snapshot(&server).unwrap() {
+                if let Some(snapshot) = disk.begin_snapshot(&server, LATER).unwrap() {
                     match (seed / 2 + u64::from(life)) % 3 {
                         0 => drop(snapshot),
                         1 => drop(snapshot.write()),

@@ -146,6 +146,12 @@ impl Server {
         Some(self.copy_state()?.whole(self))
     }
 
+    /// True while leases may count that the version before granted, from whose records the server
+    /// came: the time in which nobody is outwaited is known only by these records.
+    pub fn counts_older(&self, now: u64) -> bool {
+        now < self.promises.floor
+    }
+
     /// As [`Server::saved_state`], to be copied by parts.
     pub fn copy_state(&self) -> Option<StateCopy> {
         if !self.unsaved.records.is_empty() || self.silenced().next().is_some() {

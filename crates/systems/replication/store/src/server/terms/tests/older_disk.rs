@@ -87,6 +87,8 @@ fn nobody_is_outwaited_for_the_time_of_older_leases() {
     let owner = record.lease().holders()[0].owner;
     assert_eq!(back.replica(0).unwrap().outwaits(0, &owner), 9 + Q);
     assert_eq!(back.promises.until(0, &owner), 9 + 1_000_000);
+    assert!(back.counts_older(9 + 999_999) && !back.counts_older(9 + 1_000_000));
+    assert!(!server.counts_older(0));
 }
 
 #[test]
