@@ -210,7 +210,9 @@ fn surveys(told: &Told) {
     assert_eq!(digests.len(), 64);
     for row in &digests {
         assert_eq!(row["outcome"], "same", "{row}");
-        assert_eq!(row["members"].as_array().map(Vec::len), Some(3), "{row}");
+        // A group that lost a switch for want of a processor may wait for another one.
+        let members = row["members"].as_array().map_or(0, Vec::len);
+        assert!((2..=3).contains(&members), "{row}");
     }
     assert!((8..=11).contains(&sum(&digests, "records")), "{digests:?}");
     assert_eq!(alive.iter().filter(|row| row["locks"] == 1).count(), 1);
