@@ -305,8 +305,8 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
 /// Lookups that side exits alone need, and others: whose results are read elsewhere, by egress too;
-/// whose keys, conditions or results change before the exits; on one path of several; behind a
-/// return; in a control that runs twice; with registers that packets write or only read.
+/// whose keys, conditions or results change before the exits; on one path of several; beside a `RETURN`
+/// and an `EXIT`; in a control of its own; with registers that packets write or only read.
 const LOOKUPS: &str = "#include <v1model.p4>
 header kind_t { bit<8> kind; bit<8> next; }
 header more_t { bit<8> x; bit<8> y; bit<8> z; bit<8> w; }
@@ -332,7 +332,7 @@ control Inner(in bit<8> key, in bool early, inout meta_t meta) {
     }
     apply {
         found = 3;
-        if (early) { return; }
+        if (early) { RETURN }
         t.apply();
         if (key[3:3] == 1) @unlikely { meta.d = meta.d + found; }
     }
@@ -372,7 +372,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
         const entries = { 1 &&& 3: set_two(11); 2 &&& 7: set_two(22); }
     }
     table of_a_branch {
-        key = { hdr.more.z: exact; }
+        key = { meta.key: exact; }
         actions = { set_three; none; }
         const default_action = none();
         const entries = { 0: set_three(1); 5: set_three(2); 6: set_three(9); }
@@ -421,7 +421,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
             inner.apply(hdr.more.w, wants, meta);
             if (hdr.more.w[7:7] == 1) @unlikely {
                 hdr.kind.next = hdr.kind.next + one + read + meta.e;
-                if (hdr.more.w[6:6] == 1) { exit; }
+                if (hdr.more.w[6:6] == 1) { EXIT }
             }
         }
         hdr.kind.kind = hdr.kind.kind ^ meta.d;
@@ -437,7 +437,9 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 #[test]
 fn a_deferred_lookup_changes_nothing() {
-    compare_on_short_frames(LOOKUPS);
+    for (returns, exits) in [("", ""), ("return;", ""), ("", "exit;")] {
+        compare_on_short_frames(&LOOKUPS.replace("RETURN", returns).replace("EXIT", exits));
+    }
 }
 
 #[test]
