@@ -6,10 +6,10 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use support::namespaces::Namespaces;
+use support::followed::{network, started, switch_file};
 use support::{Running, STATEPLANE, missing, repository};
 
 /// Sends a packet with room for a number every 5 ms for ever, of `FLOWS` flows in turn.
@@ -37,47 +37,6 @@ while True:
     print(int.from_bytes(data[:8], 'big') << 16 | sender[1], flush=True)
 ";
 
-fn switch_file(macs: [&str; 3]) -> String {
-    let servers = macs
-        .iter()
-        .enumerate()
-        .map(|(at, mac)| format!("{{ address = \"10.10.0.1{}\", mac = \"{mac}\" }}", at + 1));
-    let servers: Vec<String> = servers.collect();
-    format!(
-        r#"
-        [[entries]]
-        table = "router.routes"
-        keys = ["10.1.0.0/16"]
-        action = "via"
-        params = {{ address = "10.1.0.1" }}
-        [[entries]]
-        table = "router.routes"
-        keys = ["10.2.0.0/16"]
-        action = "via"
-        params = {{ address = "10.2.0.1" }}
-        [neighbours]
-        table = "router.neighbours"
-        action = "forward"
-        list = [
-          {{ address = "10.1.0.1", port = 0, mac = "02:00:00:00:01:01", source_mac = "02:00:00:00:01:02" }},
-          {{ address = "10.2.0.1", port = 1, mac = "02:00:00:00:02:01", source_mac = "02:00:00:00:02:02" }},
-        ]
-        [replication]
-        switch = 1
-        address = "10.10.0.1"
-        mac = "02:00:00:00:0a:01"
-        port = 2
-        [chains]
-        controllers = ["10.10.0.20:4795"]
-        switch = 1
-        port = 2
-        mtu = 1700
-        servers = [{}]
-        "#,
-        servers.join(", "),
-    )
-}
-
 const DEPLOYMENT: &str = r#"
 operator_port = 4796
 [controller]
@@ -98,46 +57,6 @@ first_lease = "zero"
 fn next(lines: &std::sync::mpsc::Receiver<u64>) -> u64 {
     let patience = Duration::from_secs(20);
     lines.recv_timeout(patience).expect("no packet passes")
-}
-
-/// Two hosts, a switch between them, and a node with all servers and the controller.
-fn network() -> Namespaces {
-    let net = Namespaces::new(&["h1", "h2", "sw", "store"]);
-    net.link(("h1", "eth0"), ("sw", "eth0"));
-    net.link(("h2", "eth0"), ("sw", "eth1"));
-    net.link(("sw", "eth2"), ("store", "eth0"));
-    let mac = |name: &str, device: &str, mac: &str| {
-        net.ip(name, &["link", "set", device, "address", mac]);
-    };
-    mac("h1", "eth0", "02:00:00:00:01:01");
-    mac("h2", "eth0", "02:00:00:00:02:01");
-    mac("sw", "eth2", "02:00:00:00:0a:01");
-    mac("store", "eth0", "02:00:00:00:0b:01");
-    for (name, device, address) in [
-        ("h1", "eth0", "10.1.0.1/24"),
-        ("h2", "eth0", "10.2.0.1/24"),
-        ("sw", "eth2", "10.10.0.1/24"),
-        ("store", "eth0", "10.10.0.11/24"),
-        ("store", "eth0", "10.10.0.12/24"),
-        ("store", "eth0", "10.10.0.13/24"),
-        ("store", "eth0", "10.10.0.20/24"),
-    ] {
-        net.ip(name, &["address", "add", address, "dev", device]);
-    }
-    net.ip("sw", &["link", "set", "eth2", "mtu", "1700"]);
-    net.ip("store", &["link", "set", "eth0", "mtu", "1700"]);
-    net.ip("h1", &["route", "add", "10.2.0.0/16", "via", "10.1.0.2"]);
-    let neighbour = [
-        "neighbour",
-        "add",
-        "10.1.0.2",
-        "lladdr",
-        "02:00:00:00:01:02",
-        "dev",
-        "eth0",
-    ];
-    net.ip("h1", &neighbour);
-    net
 }
 
 #[test]
@@ -166,7 +85,7 @@ fn follows(workers: usize, flows: usize) {
     let text = DEPLOYMENT.replace("LOG", log.to_str().unwrap());
     std::fs::write(&deployment, text).unwrap();
     let config = folder.path().join("switch.toml");
-    std::fs::write(&config, switch_file(["02:00:00:00:0b:01"; 3])).unwrap();
+    std::fs::write(&config, switch_file("")).unwrap();
 
     let start = |name: &str, arguments: &[&str]| {
         let mut command = net.command(name, STATEPLANE);
@@ -260,14 +179,4 @@ fn follows(workers: usize, flows: usize) {
         );
         count(50);
     }
-}
-
-/// Starts `command` and waits until it is ready.
-fn started(command: &mut Command) -> Running {
-    let mut running = Running::start(command);
-    let output = running.child().stdout.take().unwrap();
-    let mut line = String::new();
-    BufReader::new(output).read_line(&mut line).unwrap();
-    assert_eq!(line.trim(), "ready", "{command:?}");
-    running
 }

@@ -6,6 +6,7 @@
 
 pub mod cluster;
 pub mod etcd;
+pub mod followed;
 pub mod lines;
 pub mod namespaces;
 pub mod python;
@@ -15,6 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// The built command.
 pub const STATEPLANE: &str = env!("CARGO_BIN_EXE_stateplane");
@@ -50,6 +52,12 @@ pub fn missing(tools: &[&str]) -> Option<String> {
         .iter()
         .find(|tool| !std::env::split_paths(&path).any(|folder| folder.join(tool).exists()))
         .map(|tool| format!("`{tool}` is not installed"))
+}
+
+/// A folder, in memory where there is such a file system: what is written through takes no time.
+pub fn in_memory() -> TempDir {
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    folder.expect("a folder")
 }
 
 /// A started process, which is killed if the test ends before it does.
