@@ -240,6 +240,8 @@ fn receive_all(
         let length = match socket.read(&mut buffer) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            // A process that was stopped and goes on is told so.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == io::ErrorKind::NetworkDown => continue,
             Err(error) => return Err(error),
         };
