@@ -110,6 +110,8 @@ soak: build tools
 	  echo "demo $$run of 10"; $(SUDO) $(STATEPLANE) lab demo; \
 	done
 	$(SUDO) $(STATEPLANE) lab run all
+	$(SUDO) $(STATEPLANE) lab run all --faults server-stand-still,power-cut
+	$(SUDO) $(STATEPLANE) lab run all --faults long-stand-still,server-long-stand-still --interval-ms 200 --phase-ms 6000
 	$(SUDO) $(STATEPLANE) lab run coordination --kills 10
 	$(SUDO) $(STATEPLANE) lab run coordination --runs 200
 	$(SUDO) $(STATEPLANE) lab run multicast --kills 100

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use support::{Running, errors, missing, stateplane};
+use support::{Running, errors, in_memory, missing, stateplane};
 
 /// Long-lived connections: so many that by chance alone neither switch carries less than
 /// its share.
@@ -202,6 +202,46 @@ fn applications_survive_their_switch() {
     }
     let history = folder.path().join("run-firewall/history.txt");
     assert!(history.exists(), "{all}");
+    nothing_left(owner, &[]);
+}
+
+/// Hosts check what was read and written while servers of the store stand still and lose their power.
+#[test]
+fn an_application_survives_its_store() {
+    let Some(_alone) = alone() else { return };
+    // Servers write through what they keep: a disk that others load would be too slow for the traffic.
+    let folder = in_memory();
+    let mut run = Running::start(
+        stateplane(&["lab", "run", "key-value", "--json"])
+            .args(["--faults", "server-stand-still,power-cut"])
+            .args(["--phase-ms", "1500"])
+            .arg("--logs")
+            .arg(folder.path()),
+    );
+    let owner = run.child().id();
+    let ended = run.finish(Duration::from_secs(120));
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let all = said.clone() + &errors(&ended);
+    assert!(ended.status.success(), "{all}");
+    let reports: serde_json::Value = serde_json::from_str(&said).expect(&all);
+    let report = &reports[0];
+    assert_eq!(report["wrong"].as_array().map(Vec::len), Some(0), "{all}");
+    let moves = report["moves"].as_array().map(Vec::as_slice);
+    let moves = moves.unwrap_or_default();
+    let happened: Vec<_> = moves.iter().filter_map(|it| it["what"].as_str()).collect();
+    let stood = ["st0", "st0", "st1", "st1", "st2", "st2"];
+    let stood = stood.map(|server| format!("{server} stood still"));
+    assert_eq!(happened[..6], stood, "{all}");
+    assert_eq!(happened[6..], ["lost power"; 2], "{all}");
+    for moved in moves {
+        assert_eq!(moved["flows"], 12, "{all}");
+        assert_eq!(moved["silent"], 0, "{all}");
+    }
+    for server in ["st0", "st1", "st2"] {
+        let folder = folder.path().join("run-key-value/disks").join(server);
+        let kept = fs::read_dir(&folder).expect("a disk").count();
+        assert!(kept > 0, "{server} kept nothing");
+    }
     nothing_left(owner, &[]);
 }
 

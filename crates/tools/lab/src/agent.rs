@@ -26,20 +26,24 @@ use std::io::{self, BufRead};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Time that either end waits for the next message before the connection counts as broken.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Milliseconds that either end waits for the next message before the connection counts as broken,
+/// unless told otherwise.
+pub const PATIENCE_MS: u64 = 10_000;
 
 /// Stack of a connection's thread in bytes.
 const STACK: usize = 128 << 10;
+
+/// Reason of a connection that was not opened, since a router had no way.
+pub(crate) const UNREACHABLE: &str = "unreachable";
 
 /// A connection that did not end in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Broken {
     /// Number of the connection, 0 if the server never learned it.
     pub connection: u64,
-    /// Reason, such as `reset`, `timeout`, `refused` or `ended early`.
+    /// Reason, such as `reset`, `timeout`, `refused`, `unreachable` or `ended early`.
     pub reason: String,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,
@@ -110,6 +114,7 @@ fn reason(error: &io::Error) -> String {
         E::ConnectionReset | E::ConnectionAborted | E::BrokenPipe => "reset".to_owned(),
         E::WouldBlock | E::TimedOut => "timeout".to_owned(),
         E::UnexpectedEof => "ended early".to_owned(),
+        E::NetworkUnreachable | E::HostUnreachable => UNREACHABLE.to_owned(),
         _ => error.to_string(),
     }
 }

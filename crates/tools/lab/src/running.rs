@@ -272,6 +272,21 @@ impl Lab {
         }
     }
 
+    /// Kills processes of the topology with one SIGKILL for all; their nodes keep their links.
+    ///
+    /// # Errors
+    /// `LAB006`.
+    pub fn kill(&mut self, processes: &[String]) -> Result<(), LabError> {
+        let mut killed: Vec<Process> = processes
+            .iter()
+            .filter_map(|name| self.processes.remove(name))
+            .collect();
+        let ids: Vec<String> = killed.iter().map(|it| it.id().to_string()).collect();
+        runs::signal("KILL", ids.iter().map(String::as_str))?;
+        killed.iter_mut().for_each(Process::kill);
+        Ok(())
+    }
+
     /// Refuses if a process of the topology has ended by itself.
     ///
     /// # Errors

@@ -24,6 +24,9 @@ pub const LEAST_STORE_MTU: u32 = 1700;
 /// Metric of the routes that [`Lab::steer`](crate::Lab::steer) adds.
 pub const STEERED_METRIC: u32 = 1;
 
+/// Folder in the run's directory with those of the store servers' states.
+pub(crate) const DISKS: &str = "disks";
+
 /// Kind of a node, which decides how its network namespace is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -146,6 +149,12 @@ pub struct Process {
     pub keys: Option<Sealed>,
 }
 
+impl Process {
+    fn is_store_server(&self) -> bool {
+        self.command.get(1).is_some_and(|word| word == "store")
+    }
+}
+
 /// A process whose messages may be sealed. It shares a key with each other such process.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -231,6 +240,21 @@ impl Topology {
         for process in switches.filter(|_| workers > 1) {
             let words = ["--workers".to_owned(), workers.to_string()];
             process.command.extend(words);
+        }
+    }
+
+    /// The processes that are store servers, in the order of the file, which is that of their chain.
+    pub(crate) fn store_servers(&self) -> Vec<String> {
+        let servers = self.processes.iter().filter(|it| it.is_store_server());
+        servers.map(|process| process.name.clone()).collect()
+    }
+
+    /// Lets each store server keep its state in a folder of its own, below [`DISKS`].
+    pub(crate) fn give_disks(&mut self) {
+        let servers = self.processes.iter_mut();
+        for process in servers.filter(|process| process.is_store_server()) {
+            let folder = format!("${{run}}/{DISKS}/{}", process.name);
+            process.command.extend(["--data".to_owned(), folder]);
         }
     }
 

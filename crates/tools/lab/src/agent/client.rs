@@ -1,7 +1,7 @@
 //! The asking end.
 
 use super::conversation::{self, Conversation, End};
-use super::{Broken, PATIENCE, STACK, now_ms, reason, stop_at_end_of_input};
+use super::{Broken, PATIENCE_MS, STACK, now_ms, reason, stop_at_end_of_input};
 use crate::error::LabError;
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,13 @@ pub struct Plan {
     pub new_exchanges: u32,
     /// Number of the first new connection; the others count up.
     pub first_new: u64,
+    /// Time without an answer after which a connection counts as broken, in milliseconds.
+    #[serde(default = "patience_ms")]
+    pub patience_ms: u64,
+}
+
+fn patience_ms() -> u64 {
+    PATIENCE_MS
 }
 
 /// A connection to open.
@@ -101,7 +108,8 @@ pub struct ClientReport {
     pub long_lived: u64,
     /// Connections closed in order by both ends.
     pub ended_in_order: u64,
-    /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
+    /// Connections that broke: refused, reset, ended early, or without an answer
+    /// for [`Plan::patience_ms`].
     pub broken: Vec<Broken>,
     /// Number of wrong bytes received.
     pub wrong_bytes: u64,
@@ -164,6 +172,7 @@ impl Shared {
 struct Caller<'a> {
     shared: &'a Shared,
     connection: u64,
+    patience: Duration,
     listed_ms: u64,
     last_step: Instant,
     last_step_ms: u64,
@@ -173,12 +182,13 @@ struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    fn new(shared: &'a Shared, connection: u64, listed_ms: u64) -> Self {
+    fn new(shared: &'a Shared, connection: u64, plan: &Plan) -> Self {
         shared.opened.fetch_add(1, Ordering::Relaxed);
         Self {
             shared,
             connection,
-            listed_ms,
+            patience: Duration::from_millis(plan.patience_ms),
+            listed_ms: plan.listed_stall_ms,
             last_step: Instant::now(),
             last_step_ms: now_ms(),
             longest_ms: 0,
@@ -224,7 +234,7 @@ impl<'a> Caller<'a> {
         interval: Duration,
         most: Option<u32>,
     ) -> io::Result<()> {
-        let mut stream = connect(source, destination)?;
+        let mut stream = connect(source, destination, self.patience)?;
         self.opened();
         let mut talk = Conversation::new(self.connection, End::Client);
         let mut buffer = Vec::new();
@@ -289,18 +299,22 @@ impl<'a> Caller<'a> {
     }
 }
 
-fn connect(source: Option<SocketAddrV4>, destination: SocketAddrV4) -> io::Result<TcpStream> {
+fn connect(
+    source: Option<SocketAddrV4>,
+    destination: SocketAddrV4,
+    patience: Duration,
+) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     if let Some(source) = source {
         // Lets connections to different destinations share an address and port.
         socket.set_reuse_address(true)?;
         socket.bind(&source.into())?;
     }
-    socket.connect_timeout(&destination.into(), PATIENCE)?;
+    socket.connect_timeout(&destination.into(), patience)?;
     let stream = TcpStream::from(socket);
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     Ok(stream)
 }
 
@@ -323,7 +337,7 @@ pub(super) fn call(
                 .stack_size(STACK)
                 .spawn_scoped(scope, move || {
                     std::thread::sleep(delay);
-                    let mut caller = Caller::new(shared, planned.connection, plan.listed_stall_ms);
+                    let mut caller = Caller::new(shared, planned.connection, plan);
                     let born = Instant::now();
                     let result =
                         caller.live(Some(planned.source), planned.destination, interval, None);
@@ -337,7 +351,7 @@ pub(super) fn call(
             std::thread::Builder::new()
                 .stack_size(STACK)
                 .spawn_scoped(scope, move || {
-                    let mut caller = Caller::new(shared, connection, plan.listed_stall_ms);
+                    let mut caller = Caller::new(shared, connection, plan);
                     let born = Instant::now();
                     let result = caller.live(None, destination, interval, most);
                     caller.end(result, false, born);

@@ -1,7 +1,7 @@
 //! The answering end.
 
 use super::conversation::{self, Conversation, End};
-use super::{Broken, PATIENCE, STACK, now_ms, reason, stop_at_end_of_input};
+use super::{Broken, PATIENCE_MS, STACK, now_ms, reason, stop_at_end_of_input};
 use crate::error::LabError;
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ pub struct ServerArguments {
     /// TCP ports to listen on.
     #[arg(long, value_delimiter = ',', required = true)]
     pub ports: Vec<u16>,
+    /// Milliseconds without a question after which a connection counts as broken.
+    #[arg(long, default_value_t = PATIENCE_MS)]
+    pub patience_ms: u64,
 }
 
 /// Report of a server.
@@ -50,8 +53,9 @@ pub(super) enum Fault {
     Close(u32),
 }
 
-#[derive(Default)]
 struct Shared {
+    patience: Duration,
+    fault: Fault,
     accepted: AtomicU64,
     ended_in_order: AtomicU64,
     wrong_bytes: AtomicU64,
@@ -68,8 +72,21 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(address: Ipv4Addr, ports: &[u16], fault: Fault) -> Result<Self, LabError> {
-        let shared = Arc::new(Shared::default());
+    pub(super) fn start(
+        address: Ipv4Addr,
+        ports: &[u16],
+        patience_ms: u64,
+        fault: Fault,
+    ) -> Result<Self, LabError> {
+        let shared = Arc::new(Shared {
+            patience: Duration::from_millis(patience_ms),
+            fault,
+            accepted: AtomicU64::new(0),
+            ended_in_order: AtomicU64::new(0),
+            wrong_bytes: AtomicU64::new(0),
+            broken: Mutex::default(),
+            stop: AtomicBool::new(false),
+        });
         #[cfg(test)]
         let mut addresses = Vec::new();
         for port in ports {
@@ -89,7 +106,7 @@ impl Server {
             }
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
-                .spawn(move || accept(&listener, &shared, fault))
+                .spawn(move || accept(&listener, &shared))
                 .map_err(failed)?;
         }
         Ok(Self {
@@ -120,7 +137,7 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>, fault: Fault) {
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
             continue;
@@ -129,15 +146,15 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>, fault: Fault) {
         let shared = Arc::clone(shared);
         let started = std::thread::Builder::new()
             .stack_size(STACK)
-            .spawn(move || serve(stream, &shared, fault));
+            .spawn(move || serve(stream, &shared));
         // Without a thread the stream is dropped and the client sees the end.
         drop(started);
     }
 }
 
-fn serve(stream: TcpStream, shared: &Shared, fault: Fault) {
+fn serve(stream: TcpStream, shared: &Shared) {
     let mut connection = 0;
-    match converse(stream, shared, fault, &mut connection) {
+    match converse(stream, shared, &mut connection) {
         Ok(()) => {
             shared.ended_in_order.fetch_add(1, Ordering::Relaxed);
         }
@@ -153,15 +170,10 @@ fn serve(stream: TcpStream, shared: &Shared, fault: Fault) {
     }
 }
 
-fn converse(
-    mut stream: TcpStream,
-    shared: &Shared,
-    fault: Fault,
-    connection: &mut u64,
-) -> io::Result<()> {
+fn converse(mut stream: TcpStream, shared: &Shared, connection: &mut u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(shared.patience))?;
+    stream.set_write_timeout(Some(shared.patience))?;
     let mut hello = [0; conversation::HELLO];
     stream.read_exact(&mut hello)?;
     let (number, wrong) = conversation::read_hello(hello);
@@ -182,7 +194,7 @@ fn converse(
             .fetch_add(talk.accept(&buffer), Ordering::Relaxed);
         #[cfg_attr(not(test), allow(unused_mut))]
         let mut message = talk.message();
-        match fault {
+        match shared.fault {
             Fault::None => {}
             #[cfg(test)]
             Fault::Corrupt(from) => {
@@ -219,7 +231,12 @@ pub fn server(arguments: &ServerArguments) -> Result<(), LabError> {
         what: "the agent's standard input and output".to_owned(),
         reason,
     };
-    let server = Server::start(arguments.address, &arguments.ports, Fault::None)?;
+    let server = Server::start(
+        arguments.address,
+        &arguments.ports,
+        arguments.patience_ms,
+        Fault::None,
+    )?;
     let stop = stop_at_end_of_input().map_err(failed)?;
     println!("ready");
     while !stop.load(Ordering::Relaxed) {

@@ -1,3 +1,4 @@
+use super::PATIENCE_MS;
 use super::client::{ClientReport, Plan, Planned, call};
 use super::server::{Fault, Server, ServerReport};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -7,7 +8,7 @@ use std::time::Duration;
 const LOCAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 fn run(fault: Fault, first_port: u16, seconds: f32) -> (ClientReport, ServerReport) {
-    let server = Server::start(LOCAL, &[0, 0, 0], fault).unwrap();
+    let server = Server::start(LOCAL, &[0, 0, 0], PATIENCE_MS, fault).unwrap();
     // Three connections share each source port.
     let long_lived = (0..12)
         .map(|index| Planned {
@@ -25,6 +26,7 @@ fn run(fault: Fault, first_port: u16, seconds: f32) -> (ClientReport, ServerRepo
         new_per_second: 20.0,
         new_exchanges: 3,
         first_new: 1000,
+        patience_ms: PATIENCE_MS,
     };
     let stop = AtomicBool::new(false);
     let limit = Duration::from_secs_f32(seconds);
@@ -102,6 +104,7 @@ fn nobody_listening_gives_a_refused_connection() {
         new_per_second: 0.0,
         new_exchanges: 1,
         first_new: 1000,
+        patience_ms: PATIENCE_MS,
     };
     let stop = AtomicBool::new(false);
     let report = call(&plan, Duration::from_millis(200), &stop, |_| ()).unwrap();

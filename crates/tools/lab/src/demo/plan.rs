@@ -1,6 +1,7 @@
 //! Connections of the demonstration.
 
 use super::Options;
+use crate::agent::PATIENCE_MS;
 use crate::agent::client::{Plan, Planned};
 use crate::topology::{End, Topology, Traffic};
 use std::collections::BTreeMap;
@@ -67,6 +68,7 @@ pub(super) fn make(
         new_per_second: options.new_per_second / traffic.clients.len() as f64,
         new_exchanges: NEW_EXCHANGES,
         first_new: 1_000_000 * number,
+        patience_ms: PATIENCE_MS,
     };
     let mut plans: Vec<Plan> = (1..).take(traffic.clients.len()).map(empty).collect();
     let count = plans.len();

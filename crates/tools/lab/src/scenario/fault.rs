@@ -23,8 +23,12 @@ const ROUTERS: [&str; 2] = ["r_in", "r_out"];
 const CONVERGENCE: Duration = Duration::from_millis(50);
 /// Time for which a killed switch is away before it comes back.
 const ABSENCE: Duration = Duration::from_millis(1000);
-/// Times for which a switch stands still while its flows stay with it.
+/// Times for which a switch or a server stands still while its flows stay with it.
 const STANDS: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
+/// The same, longer than switches and servers wait for each other.
+const LONG_STAND: Duration = Duration::from_secs(5);
+/// Times for which the power of the servers is away.
+const POWER_CUTS: [Duration; 2] = [Duration::ZERO, ABSENCE];
 const FLAPS: u32 = 5;
 /// Time for which a flapping link is down, and for which it is up.
 const FLAP: Duration = Duration::from_millis(100);
@@ -46,11 +50,23 @@ pub enum Fault {
     Kill,
     /// The switch comes back (killed a second before, if it runs).
     Restart,
+    /// The switch stands still for 5 s.
+    LongStandStill,
+    /// The store servers stand still (SIGSTOP) one after the other, from the head of their chain to its
+    /// tail, for 50 ms and for half a second.
+    ServerStandStill,
+    /// The head of the chain stands still for 5 s.
+    ServerLongStandStill,
+    /// All store servers are killed at once (SIGKILL), and start again: at once from the head of their
+    /// chain to its tail, and after a second from the tail to the head. They keep their state on a disk
+    /// for the whole run.
+    PowerCut,
 }
 
 impl Fault {
-    /// All of them, in an order in which each finds the first switch in use.
-    pub const ALL: [Self; 6] = [
+    /// Those that happen where none is named, in an order in which each finds the first switch in use:
+    /// of switches and their links, and so many that checkers can take their histories at once.
+    pub const USUAL: [Self; 6] = [
         Self::Reroute,
         Self::LinkDown,
         Self::LinkFlap,
@@ -59,13 +75,48 @@ impl Fault {
         Self::Restart,
     ];
 
-    /// Number of phases for which the fault lets traffic settle.
-    pub(super) const fn phases(self) -> u64 {
+    /// True if it is the store that fails, and not a switch.
+    pub(super) const fn is_of_store(self) -> bool {
+        matches!(
+            self,
+            Self::ServerStandStill | Self::ServerLongStandStill | Self::PowerCut
+        )
+    }
+
+    /// True if packets of a flow may wait for seconds, so that checkers have to order them all.
+    pub(super) const fn is_long(self) -> bool {
+        matches!(self, Self::LongStandStill | Self::ServerLongStandStill)
+    }
+
+    /// About how long it takes with phases of this length.
+    pub(super) fn duration(self, phase: Duration) -> Duration {
+        let half = phase / 2;
+        let stands: Duration = STANDS.iter().sum();
         match self {
-            Self::StandStill => 3,
-            Self::Reroute | Self::LinkDown => 2,
-            Self::LinkFlap | Self::Kill | Self::Restart => 1,
+            Self::Reroute | Self::LinkDown => 4 * half,
+            Self::LinkFlap => 2 * half + FLAPS * 2 * FLAP,
+            Self::StandStill => 6 * half + stands,
+            Self::LongStandStill | Self::ServerLongStandStill => 2 * half + LONG_STAND,
+            Self::Kill => 2 * half,
+            Self::Restart => 2 * half + ABSENCE,
+            Self::ServerStandStill => 6 * half + 3 * stands,
+            Self::PowerCut => 4 * half + POWER_CUTS.iter().sum::<Duration>(),
         }
+    }
+
+    /// Processes that stand still one after the other, and for how long.
+    fn stands(self, topology: &Topology) -> Result<Vec<(String, Duration)>, LabError> {
+        let long = |process: String| (process, LONG_STAND);
+        if self == Self::LongStandStill {
+            return Ok(vec![long(SWITCH.to_owned())]);
+        }
+        let servers = servers(topology)?.into_iter();
+        Ok(if self.is_long() {
+            servers.take(1).map(long).collect()
+        } else {
+            let each = |server: String| STANDS.map(|time| (server.clone(), time));
+            servers.flat_map(each).collect()
+        })
     }
 
     /// Brings it about and waits until `phase` has passed since each change; gives the
@@ -131,10 +182,7 @@ impl Fault {
             }
             Self::StandStill => {
                 for time in STANDS {
-                    let began = now_us();
-                    lab.signal(SWITCH, "STOP")?;
-                    pause(time)?;
-                    lab.signal(SWITCH, "CONT")?;
+                    let began = stand(lab, SWITCH, time)?;
                     note("stood still", began, true, true);
                     wait(lab, phase / 2)?;
                 }
@@ -170,6 +218,22 @@ impl Fault {
                 note("back", began, true, true);
                 wait(lab, phase)?;
             }
+            Self::LongStandStill | Self::ServerStandStill | Self::ServerLongStandStill => {
+                for (process, time) in self.stands(lab.topology())? {
+                    let began = stand(lab, &process, time)?;
+                    note(&format!("{process} stood still"), began, true, true);
+                    wait(lab, if self.is_long() { phase } else { phase / 2 })?;
+                }
+            }
+            Self::PowerCut => {
+                let mut servers = servers(lab.topology())?;
+                for absence in POWER_CUTS {
+                    let began = cut_power(lab, &servers, absence)?;
+                    note("lost power", began, true, true);
+                    wait(lab, phase)?;
+                    servers.reverse();
+                }
+            }
         }
         Ok(moves)
     }
@@ -193,6 +257,40 @@ fn far_end(topology: &Topology) -> Result<(String, String), LabError> {
     Ok((far.node.clone(), far.interface.clone()))
 }
 
+/// The processes of the store, from the head of their chain to its tail.
+fn servers(topology: &Topology) -> Result<Vec<String>, LabError> {
+    let servers = topology.store_servers();
+    if servers.is_empty() {
+        return Err(LabError::Topology {
+            path: topology.path.clone(),
+            place: "processes".to_owned(),
+            problem: "there is no store server, which faults stop and kill".to_owned(),
+            help: "name faults of switches alone by --faults".to_owned(),
+        });
+    }
+    Ok(servers)
+}
+
+/// Lets a process stand still for some time, and gives when that began.
+fn stand(lab: &mut Lab, process: &str, time: Duration) -> Result<u64, LabError> {
+    let began = now_us();
+    lab.signal(process, "STOP")?;
+    pause(time)?;
+    lab.signal(process, "CONT")?;
+    Ok(began)
+}
+
+/// Kills processes at once, starts them in this order after some time, and gives when that began.
+fn cut_power(lab: &mut Lab, processes: &[String], time: Duration) -> Result<u64, LabError> {
+    let began = now_us();
+    lab.kill(processes)?;
+    pause(time)?;
+    for process in processes {
+        lab.start(process)?;
+    }
+    Ok(began)
+}
+
 fn pause(time: Duration) -> Result<(), LabError> {
     interrupt::wait_until(Instant::now() + time)
 }
@@ -206,6 +304,32 @@ impl fmt::Display for Fault {
             Self::StandStill => "stand-still",
             Self::Kill => "kill",
             Self::Restart => "restart",
+            Self::LongStandStill => "long-stand-still",
+            Self::ServerStandStill => "server-stand-still",
+            Self::ServerLongStandStill => "server-long-stand-still",
+            Self::PowerCut => "power-cut",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_servers_of_the_chain_stand_still_in_turn_and_its_head_for_longest() {
+        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab");
+        let load = |name| Topology::load(lab.join(name)).unwrap();
+        let apps = load("apps.toml");
+        let stands = Fault::ServerStandStill.stands(&apps).unwrap();
+        let whose: Vec<_> = stands.iter().map(|(server, _)| server.as_str()).collect();
+        assert_eq!(whose, ["st0", "st0", "st1", "st1", "st2", "st2"]);
+        let long = |fault: Fault| fault.stands(&apps).unwrap();
+        assert_eq!(long(Fault::LongStandStill), [("s1".to_owned(), LONG_STAND)]);
+        let head = [("st0".to_owned(), LONG_STAND)];
+        assert_eq!(long(Fault::ServerLongStandStill), head);
+        let refused = Fault::ServerStandStill.stands(&load("forward.toml"));
+        assert_eq!(refused.unwrap_err().code(), "LAB005");
     }
 }

@@ -55,7 +55,11 @@ pub struct FaultReport {
 pub struct SessionsReport {
     /// Connections begun.
     pub opened: u64,
-    /// Connections that broke: refused, reset, ended early, or 10 s without an answer.
+    /// Connections for which routers had no way while the store was away, as both switches lower their
+    /// ports then; they are not among the broken ones.
+    #[serde(default)]
+    pub unreachable: u64,
+    /// Connections that broke: refused, reset, ended early, or 15 s without an answer.
     pub broken: u64,
     /// Number of broken connections for each reason.
     pub reasons: BTreeMap<String, u64>,
@@ -137,6 +141,10 @@ impl fmt::Display for ScenarioReport {
                 "{comma} {} connections, {} broken, {} exchanges, {} wrong bytes",
                 sessions.opened, sessions.broken, sessions.exchanges, sessions.wrong_bytes
             )?;
+            if sessions.unreachable > 0 {
+                let count = sessions.unreachable;
+                write!(f, ", {count} without a way while the store was away")?;
+            }
         }
         writeln!(f)?;
         for moved in &self.moves {
@@ -147,7 +155,7 @@ impl fmt::Display for ScenarioReport {
             };
             write!(
                 f,
-                "      {:11} {:15} {owner:11}",
+                "      {:23} {:15} {owner:11}",
                 moved.fault.to_string(),
                 moved.moved.what,
             )?;

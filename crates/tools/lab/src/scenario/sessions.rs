@@ -2,6 +2,7 @@
 
 use super::list::{Sessions, node, other};
 use super::report::SessionsReport;
+use crate::agent::UNREACHABLE;
 use crate::agent::client::{ClientReport, Line, Plan, Planned};
 use crate::agent::server::ServerReport;
 use crate::demo::broken;
@@ -9,6 +10,7 @@ use crate::error::LabError;
 use crate::process::Process;
 use crate::running::Lab;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -22,8 +24,11 @@ const RAMP_MS: u64 = 1000;
 const INTERVAL_MS: u64 = 80;
 /// A gap this long is no pause between two questions.
 const LISTED_MS: u64 = 120;
+/// Either end of a connection waits so long for the other. TCP doubles its waits: what the store is
+/// away for (5 s), it may wait as long again and more.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// For all connections to come to their end.
-const ENDING: Duration = Duration::from_secs(15);
+const ENDING: Duration = Duration::from_secs(20);
 
 /// Client and server at work.
 pub(super) struct Talk {
@@ -39,7 +44,9 @@ impl Talk {
     ) -> Result<Self, LabError> {
         let from = node(sessions.from);
         let ports: Vec<String> = sessions.ports.iter().map(u16::to_string).collect();
-        let command = agent(&["server", "--ports", &ports.join(",")]);
+        let patience = PATIENCE.as_millis().to_string();
+        let words = ["server", "--ports", &ports.join(","), "--patience-ms"];
+        let command = agent(&[&words[..], &[&patience]].concat());
         let mut server = lab.spawn(node(other(sessions.from)), "tcp-server", &command)?;
         server.wait_for_line("ready")?;
         let address = lab
@@ -55,20 +62,26 @@ impl Talk {
         Ok(Self { client, server })
     }
 
-    /// Ends all connections; returns their outcome, and the client's report.
-    pub(super) fn end(mut self) -> Result<(SessionsReport, ClientReport), LabError> {
+    /// Ends all connections; returns their outcome, and the client's report. In the times
+    /// `without_store`, in ms, routers may have no way for new ones, which then do not count as broken.
+    pub(super) fn end(
+        mut self,
+        without_store: &[Range<u64>],
+    ) -> Result<(SessionsReport, ClientReport), LabError> {
         for process in [&mut self.client, &mut self.server] {
             process.close_input();
             process.wait_until(Instant::now() + ENDING)?;
         }
-        let client: ClientReport = last_line(&self.client, |line| match line {
+        let mut client: ClientReport = last_line(&self.client, |line| match line {
             Line::Report(report) => Some(report),
             Line::Progress(_) => None,
         })?;
         let server: ServerReport = last_line(&self.server, Some)?;
+        let unreachable = set_unreachable_aside(&mut client, without_store);
         let (broken, reasons) = broken(&[&client], std::slice::from_ref(&server));
         let report = SessionsReport {
             opened: client.opened,
+            unreachable,
             broken,
             reasons,
             wrong_bytes: client.wrong_bytes + server.wrong_bytes,
@@ -90,6 +103,16 @@ pub(super) fn longest_stall(client: &ClientReport, from: u64, to: u64) -> u64 {
     within.map(|stall| stall.length_ms).max().unwrap_or(0)
 }
 
+/// Removes from the broken connections those for which routers had no way at one of the times, and
+/// counts them.
+fn set_unreachable_aside(client: &mut ClientReport, times: &[Range<u64>]) -> u64 {
+    let before = client.broken.len();
+    client.broken.retain(|it| {
+        it.reason != UNREACHABLE || !times.iter().any(|time| time.contains(&it.at_ms))
+    });
+    (before - client.broken.len()) as u64
+}
+
 fn plan(sessions: &Sessions, address: Ipv4Addr) -> Plan {
     let (to, port) = sessions.to;
     let destination = SocketAddrV4::new(to.into(), port);
@@ -108,6 +131,7 @@ fn plan(sessions: &Sessions, address: Ipv4Addr) -> Plan {
         new_per_second: NEW_PER_SECOND,
         new_exchanges: NEW_EXCHANGES,
         first_new: FIRST_NEW,
+        patience_ms: PATIENCE.as_millis() as u64,
     }
 }
 
@@ -136,5 +160,33 @@ fn no_report(process: &Process, log: &Path) -> LabError {
         name: process.name().to_owned(),
         log: log.to_path_buf(),
         tail: crate::tool::tail(log, 15),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Broken;
+
+    #[test]
+    fn connections_without_a_way_are_set_aside_only_while_the_store_was_away() {
+        let broken = |reason: &str, at_ms| Broken {
+            connection: 1,
+            reason: reason.to_owned(),
+            at_ms,
+        };
+        let mut client = ClientReport {
+            broken: vec![
+                broken(UNREACHABLE, 15),
+                broken(UNREACHABLE, 25),
+                broken("timeout", 15),
+            ],
+            ..ClientReport::default()
+        };
+        assert_eq!(set_unreachable_aside(&mut client, &[0..5, 10..20]), 1);
+        assert_eq!(
+            client.broken,
+            [broken(UNREACHABLE, 25), broken("timeout", 15)]
+        );
     }
 }

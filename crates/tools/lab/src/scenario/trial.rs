@@ -11,7 +11,7 @@ use crate::agent::{client::ClientReport, now_us};
 use crate::error::LabError;
 use crate::process::Process;
 use crate::running::{Lab, Setting};
-use crate::topology::Topology;
+use crate::topology::{DISKS, Topology};
 use crate::{agent, interrupt};
 use stateplane_apps::heavy_hitter::TENANTS;
 use stateplane_apps::judged;
@@ -34,8 +34,10 @@ const LAST_SNAPSHOTS: Duration = Duration::from_secs(3);
 
 /// About how long the hosts speak, in milliseconds.
 pub(super) fn longest_ms(options: &Options) -> u64 {
-    let phases: u64 = options.faults.iter().map(|fault| fault.phases()).sum();
-    SETTLING.as_millis() as u64 + phases * options.phase_ms + 1000 * options.faults.len() as u64
+    let phase = Duration::from_millis(options.phase_ms);
+    let faults: Duration = options.faults.iter().map(|it| it.duration(phase)).sum();
+    let besides = 1000 * options.faults.len() as u64;
+    (SETTLING + faults).as_millis() as u64 + besides
 }
 
 /// Brings the scenario's variant up, lets the faults happen and takes it down.
@@ -53,9 +55,13 @@ pub(super) fn run(
         stateplane: program,
         keys: false,
     };
-    let mut with_workers = topology.clone();
-    with_workers.set_switch_workers(options.switch_workers);
-    let mut lab = Lab::up(with_workers, &setting)?;
+    let mut network = topology.clone();
+    network.set_switch_workers(options.switch_workers);
+    if options.faults.contains(&Fault::PowerCut) {
+        network.give_disks();
+        forget(&setting.directory.join(DISKS))?;
+    }
+    let mut lab = Lab::up(network, &setting)?;
     let command = |words: &[&str]| agent::command(&setting.stateplane, words);
     let mut talk = None;
     if let Some(sessions) = &scenario.sessions {
@@ -96,7 +102,8 @@ pub(super) fn run(
         Some(hosts) => saw(hosts)?,
         None => (History::default(), Vec::new()),
     };
-    let (sessions, client) = talk.map(Talk::end).transpose()?.unzip();
+    let talked = talk.map(|talk| talk.end(&without_store(&moves)));
+    let (sessions, client) = talked.transpose()?.unzip();
     let merged = match &scenario.sketches {
         Some(sketches) => Some(read_sketches(&mut lab, &setting, sketches)?),
         None => None,
@@ -105,18 +112,19 @@ pub(super) fn run(
     let directory = lab.directory().to_path_buf();
     lab.down()?;
     wrong.extend(judge(&history).iter().map(ToString::to_string));
-    let mut sketch = None;
+    let (mut sketch, mut bound_us) = (None, None);
     if let (Some(sketches), Some(merged)) = (&scenario.sketches, merged) {
         let numbers = (
             value(topology, scenario, &sketches.limit)? as u32,
             value(topology, scenario, &sketches.bound)?,
         );
+        bound_us = Some(numbers.1);
         let (report, objections) = sketch::judge(&history, sketches, &merged, &deaths, numbers);
         wrong.extend(objections);
         sketch = Some(report);
     }
     let lives = Lives::of(&history);
-    let calm = calm_times(&moves, ended_us);
+    let calm = calm_times(&moves, bound_us, ended_us);
     let count = |is: fn(&EventKind) -> bool| {
         let events = history.events.iter();
         events.filter(|event| is(&event.kind)).count() as u64
@@ -140,6 +148,16 @@ pub(super) fn run(
     let json = serde_json::to_string_pretty(&report).unwrap_or_default();
     write(&directory, "result.json", &json)?;
     Ok(report)
+}
+
+/// Removes a folder that an earlier run may have left.
+fn forget(folder: &std::path::Path) -> Result<(), LabError> {
+    match std::fs::remove_dir_all(folder) {
+        Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {
+            Err(LabError::file(folder, reason))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A number among the values of the scenario's variant.
@@ -219,13 +237,28 @@ fn saw(mut hosts: Process) -> Result<(History, Vec<String>), LabError> {
 }
 
 /// The times at which all flows had come over the last move and the next was not begun, in µs.
-fn calm_times(moves: &[(Fault, Move)], ended_us: u64) -> Vec<Range<u64>> {
+/// `bound_us` is ε of an application that keeps sketches: once its store is back it passes nothing
+/// before the snapshot under way and the next one are whole, each of which takes up to ε.
+fn calm_times(moves: &[(Fault, Move)], bound_us: Option<u64>, ended_us: u64) -> Vec<Range<u64>> {
     let next = moves.iter().skip(1).map(|(_, moved)| moved.began_us);
+    let come_over = |(fault, moved): &(Fault, Move)| {
+        let snapshots = bound_us.filter(|_| fault.is_of_store()).unwrap_or(0);
+        moved.at_us + AFTER_MOVE + 2 * snapshots
+    };
     moves
         .iter()
         .zip(next.chain([ended_us]))
         .filter(|((_, moved), _)| moved.left_alone)
-        .map(|((_, moved), end)| moved.at_us + AFTER_MOVE..end)
+        .map(|(moved, end)| come_over(moved)..end)
+        .collect()
+}
+
+/// The times, in ms, at which the store may have been away for so long that both switches lowered
+/// their ports.
+fn without_store(moves: &[(Fault, Move)]) -> Vec<Range<u64>> {
+    let moves = moves.iter().filter(|(fault, _)| fault.is_of_store());
+    moves
+        .map(|(_, moved)| moved.began_us / 1000..(moved.at_us + AFTER_MOVE) / 1000)
         .collect()
 }
 
@@ -235,13 +268,16 @@ fn judge_moves(
     moves: Vec<(Fault, Move)>,
     ended_us: u64,
 ) -> Vec<FaultReport> {
-    let ends: Vec<u64> = moves.iter().skip(1).map(|(_, moved)| moved.at_us).collect();
-    let ends = ends.into_iter().chain([ended_us]);
+    let next = moves.iter().skip(1);
+    let next: Vec<_> = next
+        .map(|(_, moved)| (moved.began_us, moved.at_us))
+        .collect();
+    let next = next.into_iter().chain([(ended_us, ended_us)]);
     let ms = |us: u64| us as f64 / 1000.0;
     moves
         .into_iter()
-        .zip(ends)
-        .map(|((fault, moved), end)| {
+        .zip(next)
+        .map(|((fault, moved), (next_begins, end))| {
             let stalls = lives.stalls(moved.at_us, end);
             let (median, slowest) = stalls.released_us;
             FaultReport {
@@ -252,10 +288,53 @@ fn judge_moves(
                 released_slowest_ms: ms(slowest),
                 usual_ms: ms(stalls.usual_us),
                 longest_stall_ms: ms(stalls.longest_us),
-                tcp_stall_ms: client
-                    .map(|client| sessions::longest_stall(client, moved.at_us / 1000, end / 1000)),
+                tcp_stall_ms: client.map(|client| {
+                    // Connections stall from when the network begins to change.
+                    sessions::longest_stall(client, moved.began_us / 1000, next_begins / 1000)
+                }),
                 moved,
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(began_us: u64, at_us: u64) -> Move {
+        Move {
+            what: "moved".to_owned(),
+            began_us,
+            at_us,
+            owner_alive: true,
+            left_alone: true,
+        }
+    }
+
+    #[test]
+    fn sketches_take_up_to_two_snapshots_to_come_over_a_store_that_was_away() {
+        let moves = [
+            (Fault::Reroute, moved(1_000_000, 1_100_000)),
+            (Fault::PowerCut, moved(4_000_000, 5_000_000)),
+        ];
+        let calm = |bound_us| calm_times(&moves, bound_us, 9_000_000);
+        assert_eq!(calm(None), [1_600_000..4_000_000, 5_500_000..9_000_000]);
+        let sketches = calm(Some(400_000));
+        assert_eq!(sketches, [1_600_000..4_000_000, 6_300_000..9_000_000]);
+    }
+
+    #[test]
+    fn routers_may_have_no_way_while_the_store_is_away_and_at_no_other_time() {
+        let moves = [
+            (Fault::LinkDown, moved(1_000_000, 1_100_000)),
+            (Fault::ServerStandStill, moved(4_000_000, 9_000_000)),
+        ];
+        let away = without_store(&moves);
+        let is_away = |ms| away.iter().any(|time| time.contains(&ms));
+        assert_eq!(
+            [1_050, 3_999, 4_000, 9_499, 9_500].map(is_away),
+            [false, false, true, true, false]
+        );
+    }
 }

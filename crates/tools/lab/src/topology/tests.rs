@@ -123,6 +123,25 @@ fn the_files_beside_the_crate_are_good() {
 }
 
 #[test]
+fn only_store_servers_get_disks_each_its_own() {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab");
+    let mut topology = Topology::load(lab.join("apps.toml")).unwrap();
+    // In the order of the chain in `lab/apps/store.toml`.
+    assert_eq!(topology.store_servers(), ["st0", "st1", "st2"]);
+    let before = topology.clone();
+    topology.give_disks();
+    for (process, before) in topology.processes.iter().zip(&before.processes) {
+        let more = &process.command[before.command.len()..];
+        match process.name.as_str() {
+            name @ ("st0" | "st1" | "st2") => {
+                assert_eq!(more, ["--data", &format!("${{run}}/disks/{name}")]);
+            }
+            _ => assert!(more.is_empty(), "{more:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_syntax_error_has_its_line_and_column() {
     let error = parse("name = \"x\"\n[[node]\n").unwrap_err();
     assert_eq!(error.code(), "LAB004");
