@@ -138,13 +138,13 @@ impl Terms {
 
     /// The head of the chain of `shard` is there from `now` on, as configuration `epoch` has it.
     /// Another than before is asked soon: the one before may have ceased to cover the shard up to
-    /// half a promise after it was last asked.
+    /// half a promise after it was last asked. So is the same one for a shard whose term has ended.
     pub fn set_head(&mut self, now: u64, shard: u16, head: Ipv4Addr, epoch: u32) {
         let Some(of) = self.shards.get_mut(usize::from(shard)) else {
             return;
         };
         let before = of.chain.replace((head, epoch)).map(|(before, _)| before);
-        if before == Some(head) {
+        if before == Some(head) && now < of.term.deadline {
             return;
         }
         let soon = between(self.promise, 10);
@@ -159,8 +159,11 @@ impl Terms {
             probe: now.saturating_add(PROBE_OLDER),
             is_older: false,
         });
-        known.shards += 1;
         known.due = known.due.min(now.max(known.sent.saturating_add(soon)));
+        if before == Some(head) {
+            return;
+        }
+        known.shards += 1;
         if let Some(before) = before
             && let Some(left) = self.heads.get_mut(&before)
         {

@@ -156,6 +156,24 @@ fn the_next_head_is_asked_soon() {
 }
 
 #[test]
+fn a_head_is_asked_soon_for_a_shard_whose_term_has_ended() {
+    let (mut terms, stream) = (terms(), stream(9, &[(0, 1)]));
+    exchange(&mut terms, &stream, 1_000, 1_300);
+    let deadline = terms.term(0).deadline;
+    // It answers without covering the shard, as while not all back it.
+    let heartbeat = heartbeat(&mut terms, deadline);
+    terms.handle_reply(
+        deadline + 300,
+        HEAD,
+        &reply(&Stream::new(9), &heartbeat, &[]),
+    );
+    let due = terms.poll_timeout();
+    terms.set_head(deadline + 11_000, 0, HEAD, 2);
+    assert_eq!(terms.poll_timeout(), Some(deadline + 11_000));
+    assert!(due > terms.poll_timeout());
+}
+
+#[test]
 fn a_term_that_goes_on_keeps_what_was_granted_and_a_lapse_does_not() {
     let (mut terms, stream) = (terms(), stream(9, &[(0, 1)]));
     exchange(&mut terms, &stream, 1_000, 1_300);
