@@ -124,30 +124,66 @@ fn connections_survive_their_switch() {
     nothing_left(owner, &[]);
 }
 
-/// Which endpoint belongs to which is judged by what the hosts see of the NAT.
-#[test]
-fn the_nat_s_mappings_stay_what_they_are() {
-    let Some(_alone) = alone() else { return };
-    let folder = tempfile::tempdir().unwrap();
+/// What `stateplane lab run` told.
+struct Judged {
+    reports: serde_json::Value,
+    /// Everything that it said.
+    all: String,
+    owner: u32,
+}
+
+/// Runs `scenarios` with `words` besides, and logs in `folder`. The checkers object to nothing.
+fn judged(scenarios: &[&str], words: &[&str], folder: &Path, patience: Duration) -> Judged {
     let mut run = Running::start(
-        stateplane(&["lab", "run", "nat", "--json"])
-            .args(["--faults", "kill", "--phase-ms", "1500"])
+        stateplane(&[&["lab", "run", "--json"], scenarios].concat())
+            .args(words)
+            .args(["--phase-ms", "1500"])
             .arg("--logs")
-            .arg(folder.path()),
+            .arg(folder),
     );
     let owner = run.child().id();
-    let ended = run.finish(Duration::from_secs(60));
+    let ended = run.finish(patience);
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     let all = said.clone() + &errors(&ended);
     assert!(ended.status.success(), "{all}");
     let reports: serde_json::Value = serde_json::from_str(&said).expect(&all);
-    assert!(reports[0]["received"].as_u64() > Some(100), "{all}");
     assert_eq!(
-        reports[0]["wrong"].as_array().map(Vec::len),
-        Some(0),
+        reports.as_array().map(Vec::len),
+        Some(scenarios.len()),
         "{all}"
     );
-    nothing_left(owner, &[]);
+    for report in reports.as_array().into_iter().flatten() {
+        assert_eq!(report["wrong"].as_array().map(Vec::len), Some(0), "{all}");
+    }
+    Judged {
+        reports,
+        all,
+        owner,
+    }
+}
+
+/// Each fault of a report, and that all flows came over it.
+fn happened(report: &serde_json::Value) -> Vec<&str> {
+    let moves = report["moves"].as_array().map(Vec::as_slice);
+    let moves = moves.unwrap_or_default();
+    for moved in moves {
+        assert_eq!(moved["flows"], 12, "{report}");
+        assert_eq!(moved["silent"], 0, "{report}");
+    }
+    let told = moves.iter().filter_map(|moved| moved["what"].as_str());
+    told.collect()
+}
+
+/// Hosts judge by what they see of the NAT which endpoint belongs to which.
+#[test]
+fn the_nat_s_mappings_stay_what_they_are() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--faults", "kill"];
+    let run = judged(&["nat"], &words, folder.path(), Duration::from_secs(60));
+    let received = run.reports[0]["received"].as_u64();
+    assert!(received > Some(100), "{}", run.all);
+    nothing_left(run.owner, &[]);
 }
 
 /// Hosts of applications check their traffic while flows move and their switch is killed.
@@ -155,38 +191,18 @@ fn the_nat_s_mappings_stay_what_they_are() {
 fn applications_survive_their_switch() {
     let Some(_alone) = alone() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let mut run = Running::start(
-        stateplane(&[
-            "lab",
-            "run",
-            "firewall",
-            "key-value",
-            "heavy-hitter",
-            "count-min",
-            "--json",
-        ])
-        .args(["--faults", "reroute,kill", "--phase-ms", "1500"])
-        .arg("--logs")
-        .arg(folder.path()),
-    );
-    let owner = run.child().id();
-    let ended = run.finish(Duration::from_secs(120));
-    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    let all = said.clone() + &errors(&ended);
-    assert!(ended.status.success(), "{all}");
-    let reports: serde_json::Value = serde_json::from_str(&said).expect(&all);
-    assert_eq!(reports.as_array().map(Vec::len), Some(4), "{all}");
+    let scenarios = ["firewall", "key-value", "heavy-hitter", "count-min"];
+    let words = ["--faults", "reroute,kill"];
+    let patience = Duration::from_secs(120);
+    let Judged {
+        reports,
+        all,
+        owner,
+    } = judged(&scenarios, &words, folder.path(), patience);
     for report in reports.as_array().into_iter().flatten() {
-        assert_eq!(report["wrong"].as_array().map(Vec::len), Some(0), "{all}");
         assert!(report["received"].as_u64() > Some(100), "{all}");
-        let moves = report["moves"].as_array().map(Vec::as_slice);
-        let moves = moves.unwrap_or_default();
-        let happened: Vec<_> = moves.iter().map(|moved| &moved["what"]).collect();
-        assert_eq!(happened, ["rerouted", "rerouted back", "killed"], "{all}");
-        for moved in moves {
-            assert_eq!(moved["flows"], 12, "{all}");
-            assert_eq!(moved["silent"], 0, "{all}");
-        }
+        let faults = ["rerouted", "rerouted back", "killed"];
+        assert_eq!(happened(report), faults, "{all}");
     }
     let sessions = &reports[0]["sessions"];
     assert_eq!(sessions["broken"], 0, "{all}");
@@ -211,38 +227,20 @@ fn an_application_survives_its_store() {
     let Some(_alone) = alone() else { return };
     // Servers write through what they keep: a disk that others load would be too slow for the traffic.
     let folder = in_memory();
-    let mut run = Running::start(
-        stateplane(&["lab", "run", "key-value", "--json"])
-            .args(["--faults", "server-stand-still,power-cut"])
-            .args(["--phase-ms", "1500"])
-            .arg("--logs")
-            .arg(folder.path()),
-    );
-    let owner = run.child().id();
-    let ended = run.finish(Duration::from_secs(120));
-    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    let all = said.clone() + &errors(&ended);
-    assert!(ended.status.success(), "{all}");
-    let reports: serde_json::Value = serde_json::from_str(&said).expect(&all);
-    let report = &reports[0];
-    assert_eq!(report["wrong"].as_array().map(Vec::len), Some(0), "{all}");
-    let moves = report["moves"].as_array().map(Vec::as_slice);
-    let moves = moves.unwrap_or_default();
-    let happened: Vec<_> = moves.iter().filter_map(|it| it["what"].as_str()).collect();
+    let words = ["--faults", "server-stand-still,power-cut"];
+    let patience = Duration::from_secs(120);
+    let run = judged(&["key-value"], &words, folder.path(), patience);
     let stood = ["st0", "st0", "st1", "st1", "st2", "st2"];
     let stood = stood.map(|server| format!("{server} stood still"));
-    assert_eq!(happened[..6], stood, "{all}");
-    assert_eq!(happened[6..], ["lost power"; 2], "{all}");
-    for moved in moves {
-        assert_eq!(moved["flows"], 12, "{all}");
-        assert_eq!(moved["silent"], 0, "{all}");
-    }
+    let happened = happened(&run.reports[0]);
+    assert_eq!(happened[..6], stood, "{}", run.all);
+    assert_eq!(happened[6..], ["lost power"; 2], "{}", run.all);
     for server in ["st0", "st1", "st2"] {
         let folder = folder.path().join("run-key-value/disks").join(server);
         let kept = fs::read_dir(&folder).expect("a disk").count();
         assert!(kept > 0, "{server} kept nothing");
     }
-    nothing_left(owner, &[]);
+    nothing_left(run.owner, &[]);
 }
 
 #[test]
