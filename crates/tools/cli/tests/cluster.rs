@@ -8,23 +8,16 @@ mod support;
 use std::process::Command;
 use std::time::Duration;
 use support::cluster::{Client, Cluster, DETECTION, SERVERS, percentile};
-use support::missing;
 use support::namespaces::Namespaces;
-
-/// Number of killed servers; larger in `make soak`.
-fn rounds() -> usize {
-    let set = std::env::var("STATEPLANE_KILLS").ok();
-    set.map_or(3, |rounds| {
-        rounds.parse().expect("STATEPLANE_KILLS is a number")
-    })
-}
+use support::{kills, missing};
 
 #[test]
 fn any_server_may_be_killed() {
     let mut cluster = Cluster::start(81, 1, "");
     cluster.settle();
     let mut times = Vec::new();
-    for round in 0..rounds() {
+    // More in `make soak`.
+    for round in 0..kills(3) {
         let host = SERVERS[round % SERVERS.len()];
         let took = cluster.survive(|cluster| drop(cluster.stores.remove(&host)));
         times.push(took);

@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use support::followed::{network, started, switch_file};
-use support::{Running, STATEPLANE, missing, repository};
+use support::followed::{network, start, switch_file};
+use support::{Running, STATEPLANE, missing};
 
 /// Sends a packet with room for a number every 5 ms for ever, of `FLOWS` flows in turn.
 const SEND: &str = "
@@ -87,16 +87,7 @@ fn follows(workers: usize, flows: usize) {
     let config = folder.path().join("switch.toml");
     std::fs::write(&config, switch_file("")).unwrap();
 
-    let start = |name: &str, arguments: &[&str]| {
-        let mut command = net.command(name, STATEPLANE);
-        command
-            .args(arguments)
-            .current_dir(repository())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        started(&mut command)
-    };
+    let start = |name: &str, arguments: &[&str]| start(&net, name, arguments);
     let path = deployment.to_str().unwrap();
     let _controller = start("store", &["controller", "--config", path]);
     let store = |host: u8| {

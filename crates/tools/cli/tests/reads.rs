@@ -17,9 +17,9 @@ use serde_json::Value;
 use stateplane_host::clock::boot_time_us;
 use stateplane_runtime::hash::crc16;
 use support::cluster::SERVERS;
-use support::followed::{network, started, switch_file};
+use support::followed::{network, start, switch_file};
 use support::namespaces::Namespaces;
-use support::{Running, STATEPLANE, errors, in_memory, missing, repository};
+use support::{Running, STATEPLANE, errors, in_memory, kills, missing};
 use tempfile::TempDir;
 
 /// As in the program.
@@ -138,7 +138,7 @@ struct Bed {
     _others: Vec<Running>,
 }
 
-/// What a switch counts of its terms.
+/// Counts that a switch has of its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Terms {
     held: u64,
@@ -146,7 +146,7 @@ struct Terms {
     lease_requests: u64,
 }
 
-/// What was seen of some flows between a kill and the end of its aftermath.
+/// Losses and delays of some flows between a kill and the end of its aftermath.
 #[derive(Debug)]
 struct Seen {
     missing: u64,
@@ -210,14 +210,7 @@ impl Bed {
 
     /// The command in a namespace, ready.
     fn run(&self, name: &str, arguments: &[&str]) -> Running {
-        let mut command = self.net.command(name, STATEPLANE);
-        command
-            .args(arguments)
-            .current_dir(repository())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        started(&mut command)
+        start(&self.net, name, arguments)
     }
 
     fn start_store(&mut self, host: u8) {
@@ -336,7 +329,7 @@ impl Bed {
         }
     }
 
-    /// Kills a server, and gives what was seen of each shard's flows from then on.
+    /// Kills a server, and gives the losses and delays of each shard's flows from then on.
     fn kill(&mut self, host: u8) -> BTreeMap<u16, Seen> {
         let from = boot_time_us();
         drop(self.stores.remove(&host));
@@ -348,7 +341,8 @@ impl Bed {
     }
 }
 
-/// What came of a shard's flows of what was sent from `from` to `to`. Something came before and after.
+/// Losses and delays of a shard's flows among the packets that were sent from `from` to `to`. Packets of
+/// each flow came before and after.
 fn seen(came: &[Came], shard: u16, from: u64, to: u64) -> Seen {
     let own = |it: &&Came| it.flow % usize::from(SHARDS) == usize::from(shard);
     let mut seen = Seen {
@@ -419,14 +413,6 @@ fn run(victim: u8) -> Option<Duration> {
     calm.then_some(gap)
 }
 
-/// Number of runs; larger where the times are to be measured.
-fn least() -> usize {
-    let set = std::env::var("STATEPLANE_KILLS").ok();
-    set.map_or(1, |runs| {
-        runs.parse().expect("STATEPLANE_KILLS is a number")
-    })
-}
-
 #[test]
 fn reads_outlive_servers_and_stop_only_where_a_head_died() {
     if let Some(reason) = missing(&["ip", "python3"]) {
@@ -434,7 +420,8 @@ fn reads_outlive_servers_and_stop_only_where_a_head_died() {
         return;
     }
     let (mut gaps, mut runs) = (Vec::new(), 0);
-    while runs < least() || (gaps.is_empty() && runs < RUNS) {
+    // More where the times are to be measured.
+    while runs < kills(1) || (gaps.is_empty() && runs < RUNS) {
         let gap = run(SERVERS[runs % SERVERS.len()]);
         println!("reads stopped for {gap:?}");
         gaps.extend(gap);

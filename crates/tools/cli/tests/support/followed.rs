@@ -1,10 +1,10 @@
 //! A switch between two hosts, and the servers of its store with their controller, in namespaces.
 
-use super::Running;
 use super::cluster::SERVERS;
 use super::namespaces::Namespaces;
+use super::{Running, STATEPLANE, repository};
 use std::io::{BufRead, BufReader};
-use std::process::Command;
+use std::process::Stdio;
 
 /// Two hosts, a switch between them, and a node with all servers and the controller.
 pub fn network() -> Namespaces {
@@ -87,9 +87,16 @@ pub fn switch_file(more: &str) -> String {
     )
 }
 
-/// Starts `command` and waits until it is ready.
-pub fn started(command: &mut Command) -> Running {
-    let mut running = Running::start(command);
+/// Starts the built command in a namespace, and waits until it is ready.
+pub fn start(net: &Namespaces, name: &str, arguments: &[&str]) -> Running {
+    let mut command = net.command(name, STATEPLANE);
+    command
+        .args(arguments)
+        .current_dir(repository())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut running = Running::start(&mut command);
     let output = running.child().stdout.take().unwrap();
     let mut line = String::new();
     BufReader::new(output).read_line(&mut line).unwrap();

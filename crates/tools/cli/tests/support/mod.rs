@@ -60,6 +60,14 @@ pub fn in_memory() -> TempDir {
     folder.expect("a folder")
 }
 
+/// Number of servers that a test kills: as `STATEPLANE_KILLS` says, or so many.
+pub fn kills(otherwise: usize) -> usize {
+    let set = std::env::var("STATEPLANE_KILLS").ok();
+    set.map_or(otherwise, |kills| {
+        kills.parse().expect("STATEPLANE_KILLS is a number")
+    })
+}
+
 /// A started process, which is killed if the test ends before it does.
 pub struct Running(Option<Child>);
 
