@@ -564,6 +564,16 @@ fn a_missing_topology_is_named() {
 }
 
 #[test]
+fn long_faults_need_packets_that_checkers_can_order() {
+    if let Some(reason) = missing(&["ip", "ethtool"]) {
+        eprintln!("not tested: {reason}");
+        return;
+    }
+    let words = ["lab", "run", "nat", "--faults", "long-stand-still"];
+    refuses(&words, INPUT, &["error[LAB013]", "--interval-ms 200"]);
+}
+
+#[test]
 fn a_damaged_capture_is_an_error_with_its_record() {
     let folder = Folder::new();
     let path = folder.0.path().join("cut.pcap");
