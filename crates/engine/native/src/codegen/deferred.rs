@@ -1,9 +1,9 @@
 //! Lookups that only side exits need.
 //!
-//! What a packet needs to be sent to a store, few packets ask for: the program looks it up before it
-//! knows. Where the specialised code for an end of the parser reads a lookup's results in side exits
-//! alone, the lookup is made there. A first pass over the function finds such lookups, a second one
-//! makes the code.
+//! A program may look up the way of a packet to the store before it knows whether the packet goes
+//! there, and few do. If the specialised code for an end of the parser reads a lookup's results in side
+//! exits alone, the lookup is made there. A first pass over the function finds such lookups, a second
+//! one makes the code.
 //!
 //! Lookups are deferred that follow from values alone (no counter, meter or timeout of an entry; of
 //! registers, those that no packet writes). Between the lookup and the exits nothing may read what it
@@ -81,7 +81,7 @@ impl Deferred {
         }
     }
 
-    /// Of what the pass before this one found, what may be deferred.
+    /// Defers the lookups that the pass before found, but for those that it refused.
     pub(super) fn deferring(found: Deferred) -> Deferred {
         let all = found.all.into_iter().filter(|it| !it.is_refused);
         let chosen = all.map(|it| (it.key, it.touched)).collect();

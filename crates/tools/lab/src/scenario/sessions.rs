@@ -26,7 +26,7 @@ const INTERVAL_MS: u64 = 80;
 const LISTED_MS: u64 = 120;
 /// Either end of a connection waits so long for the other. TCP doubles its waits: what the store is
 /// away for (5 s), it may wait as long again and more.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE_MS: u64 = 15_000;
 /// For all connections to come to their end.
 const ENDING: Duration = Duration::from_secs(20);
 
@@ -44,7 +44,7 @@ impl Talk {
     ) -> Result<Self, LabError> {
         let from = node(sessions.from);
         let ports: Vec<String> = sessions.ports.iter().map(u16::to_string).collect();
-        let patience = PATIENCE.as_millis().to_string();
+        let patience = PATIENCE_MS.to_string();
         let words = ["server", "--ports", &ports.join(","), "--patience-ms"];
         let command = agent(&[&words[..], &[&patience]].concat());
         let mut server = lab.spawn(node(other(sessions.from)), "tcp-server", &command)?;
@@ -131,7 +131,7 @@ fn plan(sessions: &Sessions, address: Ipv4Addr) -> Plan {
         new_per_second: NEW_PER_SECOND,
         new_exchanges: NEW_EXCHANGES,
         first_new: FIRST_NEW,
-        patience_ms: PATIENCE.as_millis() as u64,
+        patience_ms: PATIENCE_MS,
     }
 }
 
