@@ -435,6 +435,61 @@ control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
+/// Shifts of products, which may be too great for 64 bits, and of shifts; indices of registers and
+/// counters that are certainly within them, just so, and just not.
+const BOUNDS: &str = "#include <v1model.p4>
+header kind_t { bit<8> kind; bit<64> a; bit<32> b; }
+header sums_t { bit<64> wide; bit<64> within; bit<64> twice; bit<64> up; bit<32> narrow; bit<64> none; }
+struct headers_t { kind_t kind; sums_t sums; }
+struct meta_t { }
+parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    state start { p.extract(hdr.kind); transition accept; }
+}
+control V(inout headers_t hdr, inout meta_t meta) { apply { } }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    register<bit<64>>(16) items;
+    counter(16, CounterType.packets) counts;
+    bit<64> old;
+    bit<64> sum = 0;
+    action add(bit<32> at) {
+        items.read(old, at);
+        sum = sum + old;
+        items.write(at, old + hdr.kind.a + 1);
+        counts.count(at);
+    }
+    apply {
+        std.egress_spec = 1;
+        add((bit<32>)hdr.kind.a[3:0]);
+        add((bit<32>)hdr.kind.a[4:0]);
+        add((bit<32>)(hdr.kind.a >> 60));
+        add((bit<32>)(hdr.kind.a >> 59));
+        add((bit<32>)(((hdr.kind.a >> 32) * 16) >> 32));
+        add((bit<32>)(((hdr.kind.a >> 32) * 16) >> 32) + 1);
+        add((bit<32>)((hdr.kind.a * 16) >> 60));
+        add((bit<32>)((hdr.kind.a * 64) >> 62));
+        add((hdr.kind.b & 7) * 2 + 1);
+        add((hdr.kind.b & 7) * 2 + 2);
+        hdr.sums.setValid();
+        hdr.sums.wide = (hdr.kind.a * 4096) >> 20;
+        hdr.sums.within = ((hdr.kind.a >> 40) * 4096) >> 20;
+        hdr.sums.twice = (hdr.kind.a >> 30) >> 33;
+        hdr.sums.up = ((hdr.kind.a >> 20) * 4096) >> 4;
+        hdr.sums.narrow = (hdr.kind.b * 256) >> 12;
+        hdr.sums.none = ((hdr.kind.a >> 8) * 256) >> 8;
+        hdr.kind.a = sum;
+    }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) { apply { } }
+control C(inout headers_t hdr, inout meta_t meta) { apply { } }
+control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+
+#[test]
+fn bounds_of_numbers_hold() {
+    compare_on_short_frames(BOUNDS);
+}
+
 #[test]
 fn a_deferred_lookup_changes_nothing() {
     for (returns, exits) in [("", ""), ("return;", ""), ("", "exit;")] {
