@@ -269,6 +269,7 @@ impl Drop for Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::boot_time_us;
     use crate::poll::Readable;
     use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts};
     use stateplane_wire::replication::{Key, MessageType, Repr};
@@ -302,10 +303,22 @@ mod tests {
         Disk::open(folder, &setup, 0).unwrap()
     }
 
+    /// Waits until the only descriptor of `readable` can be read, which it must soon.
+    fn be_woken(readable: &mut Readable) {
+        let latest = boot_time_us() + 60_000_000;
+        loop {
+            readable.wait_until(latest).unwrap();
+            if readable.is_ready(0) {
+                return;
+            }
+            assert!(boot_time_us() < latest, "nothing wakes who waits");
+        }
+    }
+
     fn wait(disk: &mut Disk, server: &mut Server) {
         let mut readable = Readable::new([disk.descriptor()]).unwrap();
         while !disk.has_ended(server).unwrap() {
-            readable.wait_until(u64::MAX >> 1).unwrap();
+            be_woken(&mut readable);
         }
     }
 
@@ -358,7 +371,7 @@ mod tests {
             through.begin(number).unwrap();
             assert!(through.ended().unwrap().is_none());
             go.send(()).unwrap();
-            readable.wait_until(u64::MAX >> 1).unwrap();
+            be_woken(&mut readable);
             let (written, result) = through.ended().unwrap().unwrap();
             assert_eq!(written, number + 1);
             result.unwrap();
@@ -370,7 +383,7 @@ mod tests {
         let mut through = Through::start(|(): &mut ()| panic!("on purpose")).unwrap();
         let mut readable = Readable::new([through.done.as_raw_fd()]).unwrap();
         through.begin(()).unwrap();
-        readable.wait_until(u64::MAX >> 1).unwrap();
+        be_woken(&mut readable);
         let is_noticed = (0..1000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));
             through.ended().is_err()
