@@ -294,6 +294,11 @@ impl<E: Engine> Switch<E> {
         self.engine.announce(port, frame);
     }
 
+    /// Key of the state that a frame from the outside will lock ([`Engine::state_key`]).
+    pub fn state_key(&mut self, port: Port, frame: &[u8]) -> Option<u16> {
+        self.engine.state_key(port, frame)
+    }
+
     /// Does what is due at `now_us`: held copies, generators, watches, entries that were
     /// idle for too long ([`TargetState::idle`]), and work that an earlier call left.
     ///
