@@ -41,4 +41,4 @@ pub use report::{
 pub use run::{Beside, RunOptions, run_controlled, run_switch, run_workers};
 pub use sealing::Sealing;
 pub use server::{Notify, Status, SwitchServer};
-pub use workers::flow_hash;
+pub use workers::{Spread, flow_hash};

@@ -84,7 +84,7 @@ pub fn switch_metrics(info: &SwitchInfo, report: &SwitchReport, program: &Progra
 type OfWorker = fn(&WorkerReport) -> u64;
 
 fn worked(families: &mut Families, workers: &[WorkerReport]) {
-    let counters: [(_, _, OfWorker); 2] = [
+    let counters: [(_, _, OfWorker); 3] = [
         (
             "stateplane_worker_packets",
             "Number of frames that each forwarding thread took through the program",
@@ -95,6 +95,12 @@ fn worked(families: &mut Families, workers: &[WorkerReport]) {
             "Number of locks of atomic blocks and of direct meters that another forwarding thread \
              held when this one came to them",
             |worker| worker.lock_waits,
+        ),
+        (
+            "stateplane_worker_handed_over",
+            "Number of frames that each forwarding thread took from a port and gave to the thread \
+             that they fell to",
+            |worker| worker.handed_over,
         ),
     ];
     for (name, help, of) in counters {
@@ -427,6 +433,7 @@ mod tests {
             workers: vec![WorkerReport {
                 received: 9,
                 lock_waits: 3,
+                handed_over: 5,
                 processor: None,
             }],
         };
@@ -471,6 +478,7 @@ mod tests {
             r#"stateplane_p4runtime_closed_connections_total{reason="idle"} 0"#,
             r#"stateplane_worker_packets_total{worker="0"} 9"#,
             r#"stateplane_worker_lock_waits_total{worker="0"} 3"#,
+            r#"stateplane_worker_handed_over_total{worker="0"} 5"#,
             r#"stateplane_table_entries{table="c.t"} 10"#,
             r#"stateplane_table_hit_bytes_total{table="c.t"} 256"#,
             r#"stateplane_counter_packets_total{counter="c.n",index="14"} 4"#,

@@ -1,5 +1,6 @@
-//! Processors of the threads that forward, and their waiting.
+//! Processors of the threads that forward, their waiting, and their frames.
 
+use super::workers::Spread;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::io;
@@ -12,6 +13,8 @@ pub struct Placing {
     pub pin: bool,
     /// Time for which a thread looks for frames again and again before it sleeps.
     pub busy_poll: Duration,
+    /// Rule by which frames fall to the threads, if there are several.
+    pub spread: Spread,
 }
 
 impl Placing {

@@ -45,6 +45,8 @@ pub struct WorkerReport {
     pub received: u64,
     /// Locks of atomic blocks and of direct meters that another worker held when it came to them.
     pub lock_waits: u64,
+    /// Frames that it took from a port and gave to the workers that they fell to.
+    pub handed_over: u64,
     /// The processor that it stays on, if it is pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<usize>,

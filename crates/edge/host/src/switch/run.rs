@@ -196,7 +196,7 @@ fn configured<E: Engine>(
 }
 
 /// Like [`run_controlled`], on `workers` threads, each with a fellow of `engine` and queues of the
-/// ports. Frames fall to them by their flows; the packet generators are the first one's. Engines of
+/// ports. Frames fall to them as [`Placing::spread`] says; the packet generators are the first one's. Engines of
 /// other programs that replace `engine` have to be guarded as well.
 ///
 /// # Errors
@@ -229,9 +229,9 @@ where
         is: control.is_some(),
         cpu_port,
     };
-    let fellows: Vec<Switch<E>> = (1..workers as u64).map(|seed| first.fellow(seed)).collect();
-    let switches = std::iter::once(first).chain(fellows).collect();
-    let workers = Workers::start(switches, placing, controlled).map_err(|error| refused(&error))?;
+    let fellows = (1..workers as u64).map(|seed| first.fellow(seed)).collect();
+    let workers = Workers::start(first, fellows, placing, controlled);
+    let workers = workers.map_err(|error| refused(&error))?;
     let mut server = SwitchServer::with(
         Forwarding::Workers(Box::new(workers)),
         ports,

@@ -3,37 +3,42 @@
 //!
 //! The frames of a port are divided among the workers by their flows, by the kernel or the interface
 //! itself: each worker has a queue of the port for itself. A port that cannot be divided has its
-//! queue at one worker, its owner, which gives each frame to the worker that the flow's hash
-//! ([`flow_hash`]) chooses, and sends for all. All that comes of a frame stays with its worker: its
+//! queue at one worker, its owner, which gives each frame to the worker that it falls to, and sends for
+//! all. A frame falls to a worker by the hash of its flow ([`flow_hash`]) or by the key of the state that
+//! it will lock ([`Spread`]); frames of divided ports are handed over by key too. All that comes of a frame stays with its worker: its
 //! egress, copies that are held, and what is resubmitted or recirculated. Registers and meters are
 //! shared ([`Fellow`](stateplane_runtime::Fellow)).
 //!
 //! The thread with control looks after links, watches, greetings, control planes and reports, and has
 //! no frames. For a change of tables or of the program it stops all workers ([`gathered`]).
 
+mod counted;
 mod duties;
 mod flow;
 mod gathered;
 mod lane;
 mod made;
 mod signals;
+mod spread;
 mod worker;
 
+pub(super) use counted::Counted;
 pub(super) use duties::Duties;
 pub use flow::flow_hash;
+pub use spread::Spread;
 pub(super) use worker::Controlled;
 
 use super::placing::Placing;
-use super::report::{ProgramReport, WorkerReport};
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{HostPortCounters, MacAddress, PortNotice, PortQueue};
 use crate::random::random_bits;
-use gathered::{Follow, Sweeps};
+use gathered::{Follow, Steered, Sweeps};
 use lane::{Call, Control, Lane, Output};
 use signals::{Doorbell, Peer};
+use spread::Steering;
 use stateplane_runtime::{Digest, Engine, Fellow};
-use stateplane_switch::{Counters, Occupancy, Port, PortCounters, Switch, Watch};
+use stateplane_switch::{Port, Switch, Watch};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::mem::{Discriminant, discriminant};
@@ -48,56 +53,6 @@ const OUTPUTS: usize = 2048;
 
 /// Calls of the thread with control that wait for a worker, at most.
 const CALLS: usize = 16;
-
-/// Counters of one worker beside its switch's.
-struct WorkerCounts {
-    /// Of each port, in the order of the switch's ports.
-    host: Vec<HostPortCounters>,
-    report: WorkerReport,
-    packets_in_lost: u64,
-}
-
-/// Counters of one switch, or of several workers.
-#[derive(Default)]
-pub(super) struct Counted {
-    pub(super) counters: Counters,
-    pub(super) occupancy: Occupancy,
-    pub(super) program: ProgramReport,
-    /// Of each port, and whether frames pass it.
-    pub(super) ports: BTreeMap<Port, (PortCounters, bool)>,
-    /// Of each port with an interface, ascending: counters that the port itself does not have.
-    pub(super) host: Vec<HostPortCounters>,
-    /// Of each worker.
-    pub(super) workers: Vec<WorkerReport>,
-    /// Frames for a control plane that it had no room for.
-    pub(super) packets_in_lost: u64,
-}
-
-impl Counted {
-    /// Of one switch.
-    pub(super) fn of<E: Engine>(switch: &Switch<E>) -> Counted {
-        let ports = switch.ports().iter().map(|port| {
-            let counters = switch.port_counters(*port).unwrap_or_default();
-            (*port, (counters, switch.port_is_up(*port)))
-        });
-        Counted {
-            counters: switch.counters().clone(),
-            occupancy: switch.occupancy(),
-            program: ProgramReport::new(switch.engine().state()),
-            ports: ports.collect(),
-            ..Counted::default()
-        }
-    }
-
-    fn add(&mut self, other: Counted) {
-        self.counters += &other.counters;
-        self.occupancy += other.occupancy;
-        self.program.add(other.program);
-        for ((sum, _), (port, _)) in self.ports.values_mut().zip(other.ports.into_values()) {
-            *sum += port;
-        }
-    }
-}
 
 /// The workers of a switch.
 pub(super) struct Workers<E: Engine> {
@@ -123,6 +78,7 @@ pub(super) struct Workers<E: Engine> {
     ports_changed: bool,
     follow: Follow<E>,
     sweeps: Sweeps,
+    steered: Steered,
     /// Of each port: frames that the thread with control could not hand over.
     lost: Vec<u64>,
 }
@@ -131,14 +87,15 @@ impl<E: Fellow + Send + 'static> Workers<E>
 where
     E::InFlight: Send,
 {
-    /// Starts a thread for each of `switches`, the first and its fellows. The first one's
-    /// watches decide about ports. Frames come and go from [`begin`](Self::begin) on.
+    /// Starts a thread for `first` and for each of its `fellows`. The first one's watches decide about
+    /// ports. Frames come and go from [`begin`](Self::begin) on.
     ///
     /// # Errors
     ///
     /// Returns an error if the system has no threads or sockets left.
     pub(super) fn start(
-        mut switches: Vec<Switch<E>>,
+        mut first: Switch<E>,
+        fellows: Vec<Switch<E>>,
         placing: Placing,
         controlled: Controlled,
     ) -> io::Result<Workers<E>> {
@@ -148,15 +105,13 @@ where
             outputs: told,
             doorbell: doorbell.clone(),
         };
-        let ports = switches.first().map_or(&[][..], |switch| switch.ports());
-        let interfaces = ports
-            .iter()
-            .filter(|port| controlled.cpu_port != Some(**port));
+        let ports = first.ports().iter();
+        let interfaces = ports.filter(|port| controlled.cpu_port != Some(**port));
         let numbers: Vec<Port> = interfaces.copied().collect();
-        if let Some(first) = switches.first_mut() {
-            first.leave_sweeps();
-        }
+        first.leave_sweeps();
+        let steered = Steered::new(placing.spread, &numbers, &mut first);
         let key = random_bits()?;
+        let switches: Vec<Switch<E>> = std::iter::once(first).chain(fellows).collect();
         let ends = switches
             .iter()
             .map(|_| Peer::new())
@@ -166,11 +121,15 @@ where
         for ((number, switch), inbox) in switches.into_iter().enumerate().zip(inboxes) {
             let (calls, called) = sync_channel(CALLS);
             let worker = Box::new(Worker::new(Parts {
-                number,
                 switch,
                 processor: placing.processor(number)?,
                 busy_poll: placing.busy_poll_us(),
-                key,
+                steering: Steering {
+                    own: number,
+                    workers: peers.len(),
+                    key,
+                    rules: steered.rules,
+                },
                 calls: called,
                 inbox,
                 peers: peers.clone(),
@@ -192,6 +151,7 @@ where
             ports_changed: false,
             follow: |switch, first| switch.follow(first),
             sweeps: Sweeps::default(),
+            steered,
             lost: vec![0; numbers.len()],
             numbers,
             port_states: VecDeque::new(),

@@ -125,7 +125,7 @@ fn no_heartbeat_is_sent_before_all_workers_have_what_was_written() {
     let mut first = switch();
     let second = first.fellow(1);
     let controlled = Controlled::default();
-    let workers = Workers::start(vec![first, second], Placing::default(), controlled);
+    let workers = Workers::start(first, vec![second], Placing::default(), controlled);
     let mut forwarding = Forwarding::Workers(Box::new(workers.expect("threads")));
     let mut beats = Beats::new();
     assert!(beats.look(&mut forwarding));

@@ -1,31 +1,21 @@
 //! Flow of a frame, as a network card with receive-side scaling computes it.
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
+pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
+pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
+pub(super) const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 const ETHERNET_BYTES: usize = 14;
 const TAG_BYTES: usize = 4;
 /// Tags that are passed over.
 const MAX_TAGS: usize = 2;
-const IPV6_BYTES: usize = 40;
+pub(super) const IPV6_BYTES: usize = 40;
 /// TCP, UDP, DCCP, SCTP: ports come first.
-const WITH_PORTS: [u8; 4] = [6, 17, 33, 132];
+pub(super) const WITH_PORTS: [u8; 4] = [6, 17, 33, 132];
 
 /// A hash of the frame's flow, the same for both directions: of the addresses and, of TCP, UDP,
 /// DCCP and SCTP that are not in fragments, the ports; of other frames of the Ethernet addresses.
 /// Without `key`, flows with equal hashes cannot be computed.
 pub fn flow_hash(frame: &[u8], key: u64) -> u64 {
-    let (mut at, mut ethertype) = (ETHERNET_BYTES, word(frame, 12));
-    for _ in 0..MAX_TAGS {
-        match ethertype {
-            Some(tag) if ETHERTYPES_VLAN.contains(&tag) => {
-                ethertype = word(frame, at + 2);
-                at += TAG_BYTES;
-            }
-            _ => break,
-        }
-    }
-    let packet = frame.get(at..).unwrap_or(&[]);
+    let (ethertype, packet) = behind_tags(frame);
     let hash = match ethertype {
         Some(ETHERTYPE_IPV4) => ipv4(packet, key),
         Some(ETHERTYPE_IPV6) => ipv6(packet, key),
@@ -37,7 +27,23 @@ pub fn flow_hash(frame: &[u8], key: u64) -> u64 {
     })
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
+/// The type of what a frame carries behind its tags, unless it is cut short, and that itself.
+pub(super) fn behind_tags(frame: &[u8]) -> (Option<u16>, &[u8]) {
+    let (mut at, mut ethertype) = (ETHERNET_BYTES, word(frame, 12));
+    for _ in 0..MAX_TAGS {
+        match ethertype {
+            Some(tag) if ETHERTYPES_VLAN.contains(&tag) => {
+                ethertype = word(frame, at + 2);
+                at += TAG_BYTES;
+            }
+            _ => break,
+        }
+    }
+    (ethertype, frame.get(at..).unwrap_or(&[]))
+}
+
+/// The big-endian number at `at`.
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     let bytes = bytes.get(at..at + 2)?;
     Some(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
@@ -45,14 +51,18 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
 fn ipv4(packet: &[u8], key: u64) -> Option<u64> {
     let header = usize::from(packet.first()? & 0xf) * 4;
     let (from, to) = (packet.get(12..16)?, packet.get(16..20)?);
-    let in_fragments = word(packet, 6)? & 0x3fff != 0;
-    let ports = if WITH_PORTS.contains(&packet[9]) && !in_fragments {
+    let ports = if WITH_PORTS.contains(&packet[9]) && !is_fragment(packet)? {
         (word(packet, header), word(packet, header + 2))
     } else {
         (None, None)
     };
     let [from_port, to_port] = [ports.0, ports.1].map(|port| port.unwrap_or(0));
     Some(both(key, (from, from_port), (to, to_port)))
+}
+
+/// True if an IPv4 packet is part of one; `None` if it is cut short.
+pub(super) fn is_fragment(packet: &[u8]) -> Option<bool> {
+    Some(word(packet, 6)? & 0x3fff != 0)
 }
 
 fn ipv6(packet: &[u8], key: u64) -> Option<u64> {
@@ -83,7 +93,7 @@ fn end(key: u64, (address, port): (&[u8], u16)) -> u64 {
 }
 
 /// Each bit of the result depends on each bit of `value` (the finaliser of SplitMix64).
-fn mixed(value: u64) -> u64 {
+pub(super) fn mixed(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -3,10 +3,11 @@
 mod frames;
 
 use super::super::placing::stay_on;
-use super::WorkerCounts;
+use super::counted::WorkerCounts;
 use super::duties::Duties;
 use super::lane::{Call, Control, Loan, Output};
 use super::signals::{Handed, Inbox, Peer, Signs};
+use super::spread::{Rules, Steering};
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{HostPortCounters, MacAddress, PortNotice, PortQueue};
@@ -29,7 +30,7 @@ pub(super) struct WorkerPort {
     number: Port,
     /// Its frames that come to this worker.
     queue: Option<PortQueue>,
-    /// True if each worker has a queue. Else the owner's frames go by their flows, to all workers.
+    /// True if each worker has a queue. Else the owner's frames go to all workers.
     divided: bool,
     /// The worker that has a queue in any case.
     owner: usize,
@@ -82,12 +83,10 @@ impl Spare {
 
 /// The parts of which a worker is made.
 pub(super) struct Parts<E: Engine> {
-    pub(super) number: usize,
     pub(super) switch: Switch<E>,
     pub(super) processor: Option<usize>,
     pub(super) busy_poll: u64,
-    /// Key of [`flow_hash`](super::flow_hash).
-    pub(super) key: u64,
+    pub(super) steering: Steering,
     pub(super) calls: Receiver<Call<E>>,
     pub(super) inbox: Inbox,
     /// All workers, this one too.
@@ -114,7 +113,7 @@ pub(super) struct Worker<E: Engine> {
     number: usize,
     processor: Option<usize>,
     busy_poll: u64,
-    key: u64,
+    steering: Steering,
     calls: Receiver<Call<E>>,
     inbox: Inbox,
     peers: Vec<Peer>,
@@ -134,6 +133,8 @@ pub(super) struct Worker<E: Engine> {
     batch: VecDeque<Handed>,
     backlog: Backlog,
     spare: Spare,
+    /// Frames that it gave to other workers.
+    handed_over: u64,
     /// Workers that were given something and not woken: a bit for each.
     to_wake: u64,
     controlled: Controlled,
@@ -148,11 +149,10 @@ pub(super) struct Worker<E: Engine> {
 impl<E: Engine> Worker<E> {
     pub(super) fn new(parts: Parts<E>) -> Worker<E> {
         let Parts {
-            number,
             switch,
             processor,
             busy_poll,
-            key,
+            steering,
             calls,
             inbox,
             peers,
@@ -174,13 +174,14 @@ impl<E: Engine> Worker<E> {
         let interfaces = switch.ports().iter();
         let interfaces = interfaces.filter(|number| controlled.cpu_port != Some(**number));
         let ports = interfaces.enumerate().map(port).collect();
+        let number = steering.own;
         Worker {
             switch,
             ports,
             number,
             processor,
             busy_poll,
-            key,
+            steering,
             calls,
             inbox,
             signs: peers[number].signs.clone(),
@@ -195,6 +196,7 @@ impl<E: Engine> Worker<E> {
             batch: VecDeque::new(),
             backlog: Backlog::default(),
             spare: Spare::default(),
+            handed_over: 0,
             to_wake: 0,
             controlled,
             packets_in_lost: 0,
@@ -399,9 +401,21 @@ impl<E: Engine> Worker<E> {
         if let (Some(queue), Some(macs)) = (&mut port.queue, &port.routed) {
             queue.route(macs);
         }
-        let hands_over = self.ports.iter().any(|port| !port.divided);
-        self.spare.kept = if hands_over { frames::SPARE } else { 0 };
+        self.keep_spare();
         self.listen();
+    }
+
+    /// Lets frames fall to workers by other rules from here on.
+    pub(super) fn steer(&mut self, rules: Rules) {
+        self.steering.rules = rules;
+        self.keep_spare();
+    }
+
+    /// Keeps buffers if frames are handed over.
+    fn keep_spare(&mut self) {
+        let undivided = self.ports.iter().any(|port| !port.divided);
+        let hands_over = undivided || self.steering.hands_over_divided();
+        self.spare.kept = if hands_over { frames::SPARE } else { 0 };
     }
 
     /// Lets ports take only frames to these addresses and to those of their interfaces.
@@ -429,6 +443,7 @@ impl<E: Engine> Worker<E> {
             report: WorkerReport {
                 received: self.switch.counters().received,
                 lock_waits: self.switch.lock_waits(),
+                handed_over: self.handed_over,
                 processor: self.processor,
             },
             packets_in_lost: self.packets_in_lost,

@@ -1,7 +1,6 @@
 //! A worker's frames: from its queues and from other workers to the program, and back.
 
 use super::super::duties::Admitted;
-use super::super::flow_hash;
 use super::super::lane::Output;
 use super::super::signals::{Handed, Peer};
 use super::Worker;
@@ -78,12 +77,14 @@ impl<E: Engine> Worker<E> {
         let is_capture = queue.is_capture();
         let count = queue.receive(descriptor, boot_time_us());
         self.falls.clear();
+        let keeps_all = self.steering.keeps_all(divided);
         for next in 0..count {
             let frame = queue.as_received(next);
-            let to = if divided {
+            let to = if keeps_all {
                 self.number
             } else {
-                (flow_hash(frame, self.key) % self.peers.len() as u64) as usize
+                let key_of = |frame: &[u8]| self.switch.state_key(number, frame);
+                self.steering.worker(divided, frame, key_of)
             };
             if to == self.number {
                 self.switch.announce(number, frame);
@@ -144,8 +145,12 @@ impl<E: Engine> Worker<E> {
             self.peers[to].arrive(handed)
         };
         match refused {
-            Ok(()) => self.to_wake |= 1 << to,
+            Ok(()) => {
+                self.handed_over += 1;
+                self.to_wake |= 1 << to;
+            }
             Err(TrySendError::Full(handed)) if waits => {
+                self.handed_over += 1;
                 self.backlog.arrivals.push_back((to, handed));
             }
             Err(TrySendError::Full((at, frame)) | TrySendError::Disconnected((at, frame))) => {
