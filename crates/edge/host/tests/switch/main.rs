@@ -5,6 +5,7 @@
 
 mod namespace;
 mod ports;
+mod spread;
 mod swap_engine;
 mod worker_control;
 mod workers;

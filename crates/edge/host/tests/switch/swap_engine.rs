@@ -15,12 +15,22 @@ pub struct SwapEngine {
     pub announced: Arc<AtomicU64>,
     /// Put at [`MARK`], unless it is 0.
     mark: u8,
+    /// True if frames that carry many flows have keys.
+    keyed: bool,
 }
 
 impl SwapEngine {
     pub fn marking(mark: u8) -> SwapEngine {
         SwapEngine {
             mark,
+            ..SwapEngine::default()
+        }
+    }
+
+    /// Whose state is that of a tunnel of GTP-U, or of the flow of a message of the store.
+    pub fn keyed() -> SwapEngine {
+        SwapEngine {
+            keyed: true,
             ..SwapEngine::default()
         }
     }
@@ -37,9 +47,20 @@ impl Default for SwapEngine {
             state: TargetState::new(&program, 1).expect("and small"),
             announced: Arc::default(),
             mark: 0,
+            keyed: false,
         }
     }
 }
+
+/// Offset of a number of UDP's destination port.
+const UDP_TO: usize = 36;
+
+/// Offset of the key of a frame that carries many flows.
+pub const KEY: usize = 46;
+
+/// Destination ports of frames that carry many flows.
+pub const GTP_U: [u8; 2] = [8, 104];
+pub const STORE: [u8; 2] = [0x12, 0xb9];
 
 /// Offset of a program's mark.
 pub const MARK: usize = 50;
@@ -107,6 +128,14 @@ impl Engine for SwapEngine {
         self.announced.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn state_key(&mut self, _: Port, frame: &[u8]) -> Option<u16> {
+        if !self.keyed || frame.len() < KEY + 4 || frame[12..14] != [8, 0] {
+            return None;
+        }
+        let carries_flows = [GTP_U, STORE].contains(&[frame[UDP_TO], frame[UDP_TO + 1]]);
+        carries_flows.then(|| u16::from_be_bytes([frame[KEY + 2], frame[KEY + 3]]))
+    }
+
     fn parse(&mut self, input: &IngressInput<'_>) -> Vec<u8> {
         input.frame.to_vec()
     }
@@ -151,6 +180,7 @@ impl Fellow for SwapEngine {
             state: self.state.fellow(seed),
             announced: self.announced.clone(),
             mark: self.mark,
+            keyed: self.keyed,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! them before the change is told.
 
 use crate::namespace::{Host, stay, try_in_namespace};
+use crate::spread::tunnelled;
 use crate::swap_engine::{CPU_PORT, FOR_CONTROLLER, FOR_GROUP, GROUP, KIND, MARK, SwapEngine};
 use crate::workers::{FLOWS, assert_whole, datagram, exchange, read, two_links};
 use crate::{frame, ports};
@@ -245,6 +246,43 @@ fn groups_reach_all_workers_and_frames_of_all_come_to_the_control_plane() {
         assert_all_work(&report);
         let numbers: Vec<_> = report.ports.iter().map(|port| port.port).collect();
         assert_eq!(numbers, [0, 1], "the control plane's port has no interface");
+    });
+}
+
+/// The kinds of frames that go by key are those of the program that runs.
+#[test]
+fn a_new_program_s_frames_go_by_its_keys() {
+    try_in_namespace(|| {
+        two_links(2);
+        while_controlled(|control| {
+            let (left, right) = (Host::open("h0"), Host::open("h1"));
+            let mut before = 0;
+            let mut handed_over = || {
+                for number in 0..64 {
+                    left.send(&tunnelled(false, number));
+                }
+                (0..64).for_each(|_| drop(right.expect()));
+                let report = control.remote.call(|server| server.report()).unwrap();
+                let sum: u64 = report.workers.iter().map(|it| it.handed_over).sum();
+                sum - std::mem::replace(&mut before, sum)
+            };
+            assert_eq!(handed_over(), 0);
+            let replace = |engine: fn() -> SwapEngine| {
+                let replaced = control
+                    .remote
+                    .call(move |server| server.replace_program(engine()));
+                assert!(replaced.flatten().is_some());
+            };
+            replace(SwapEngine::keyed);
+            assert_ne!(handed_over(), 0);
+            replace(SwapEngine::default);
+            assert_eq!(handed_over(), 0);
+            // As a controller does.
+            control.work(|switch, _| drop(switch.replace_engine(SwapEngine::keyed())));
+            assert_ne!(handed_over(), 0);
+            control.work(|_, _| {});
+            assert_ne!(handed_over(), 0, "another change leaves it as it is");
+        });
     });
 }
 

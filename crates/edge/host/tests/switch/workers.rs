@@ -4,9 +4,9 @@ use crate::namespace::{Host, ip, stay, try_in_namespace, until_up};
 use crate::swap_engine::{SIGN_OF_LIFE, SwapEngine};
 use crate::{WATCH, frame, ports, switch};
 use stateplane_host::ports::{Access, HostPortCounters, PortNotice, PortSpec};
-use stateplane_host::sealing::Guard;
 use stateplane_host::switch::{
-    Beside, Placing, RunOptions, Sealing, SwitchFile, SwitchReport, SwitchServer, run_workers,
+    Beside, Placing, RunOptions, Sealing, Spread, SwitchFile, SwitchReport, SwitchServer,
+    SwitchServerError, run_workers,
 };
 use stateplane_switch::{Port, SwitchConfig};
 use std::collections::BTreeMap;
@@ -40,6 +40,110 @@ pub fn two_links(queues: u8) {
     }
 }
 
+/// A switch with workers.
+pub struct Setup<'a> {
+    pub workers: usize,
+    pub ports: &'a [(Port, PortSpec)],
+    pub file: &'a str,
+    pub spread: Spread,
+    pub engine: fn() -> SwapEngine,
+    pub sealing: &'a dyn Fn() -> Option<Sealing>,
+}
+
+impl<'a> Setup<'a> {
+    /// With two workers and nothing else.
+    pub fn of(ports: &'a [(Port, PortSpec)]) -> Setup<'a> {
+        Setup {
+            workers: 2,
+            ports,
+            file: "",
+            spread: Spread::Auto,
+            engine: SwapEngine::default,
+            sealing: &|| None,
+        }
+    }
+
+    /// Runs `scenario` while the switch runs, and returns the report and the notices.
+    pub fn while_running(
+        &self,
+        scenario: impl FnOnce(&Mutex<Vec<String>>) + Send,
+    ) -> (SwitchReport, Vec<String>) {
+        let file = SwitchFile::parse("switch.toml".as_ref(), self.file).unwrap();
+        let (stop, notices) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let (tell, is_ready) = channel();
+        let report = std::thread::scope(|scope| {
+            let (stop, notices) = (&stop, &notices);
+            scope.spawn(move || {
+                let _stop = Stop(stop);
+                is_ready
+                    .recv_timeout(Duration::from_secs(10))
+                    .expect("it is ready");
+                stay();
+                scenario(notices);
+            });
+            loop {
+                let options = RunOptions {
+                    stop,
+                    ready: &mut |_| tell.send(()).unwrap(),
+                    status: None,
+                    notify: &mut |number, name: &str, notice: &PortNotice| {
+                        let text = format!("{number}={name}: {notice}");
+                        notices.lock().unwrap().push(text);
+                    },
+                    patience: None,
+                    sealing: (self.sealing)(),
+                    flows: None,
+                };
+                match self.run(&file, options) {
+                    Ok(report) => break report,
+                    // A process that another test starts has the program of an earlier switch until
+                    // it becomes `ip`.
+                    Err(error)
+                        if error.to_string().contains("busy") && !stop.load(Ordering::Relaxed) =>
+                    {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        (report, notices.into_inner().unwrap())
+    }
+
+    fn run(
+        &self,
+        file: &SwitchFile,
+        options: RunOptions<'_>,
+    ) -> Result<SwitchReport, SwitchServerError> {
+        let placing = Placing {
+            pin: true,
+            spread: self.spread,
+            ..Placing::default()
+        };
+        let beside = Beside {
+            placing,
+            ..Beside::default()
+        };
+        run_workers(
+            (self.engine)(),
+            self.workers,
+            file,
+            self.ports,
+            options,
+            beside,
+        )
+    }
+}
+
+/// Stops a switch when the test ends, however it does.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs `scenario` while a switch with `workers` runs, and returns the report and the notices.
 fn while_running(
     workers: usize,
@@ -47,72 +151,12 @@ fn while_running(
     file: &str,
     scenario: impl FnOnce(&Mutex<Vec<String>>) + Send,
 ) -> (SwitchReport, Vec<String>) {
-    while_sealing(workers, ports, file, &|| None, scenario)
-}
-
-/// Like [`while_running`], with the seals that `sealing` makes.
-fn while_sealing(
-    workers: usize,
-    ports: &[(Port, PortSpec)],
-    file: &str,
-    sealing: &dyn Fn() -> Option<Sealing>,
-    scenario: impl FnOnce(&Mutex<Vec<String>>) + Send,
-) -> (SwitchReport, Vec<String>) {
-    struct Stop<'a>(&'a AtomicBool);
-    impl Drop for Stop<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    let file = SwitchFile::parse("switch.toml".as_ref(), file).unwrap();
-    let (stop, notices) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-    let (tell, is_ready) = channel();
-    let report = std::thread::scope(|scope| {
-        let (stop, notices) = (&stop, &notices);
-        scope.spawn(move || {
-            let _stop = Stop(stop);
-            is_ready
-                .recv_timeout(Duration::from_secs(10))
-                .expect("it is ready");
-            stay();
-            scenario(notices);
-        });
-        let placing = Placing {
-            pin: true,
-            busy_poll: Duration::ZERO,
-        };
-        loop {
-            let options = RunOptions {
-                stop,
-                ready: &mut |_| tell.send(()).unwrap(),
-                status: None,
-                notify: &mut |number, name: &str, notice: &PortNotice| {
-                    let text = format!("{number}={name}: {notice}");
-                    notices.lock().unwrap().push(text);
-                },
-                patience: None,
-                sealing: sealing(),
-                flows: None,
-            };
-            let engine = SwapEngine::default();
-            let beside = Beside {
-                placing,
-                ..Beside::default()
-            };
-            match run_workers(engine, workers, &file, ports, options, beside) {
-                Ok(report) => break report,
-                // A process that another test starts has the program of an earlier switch until it
-                // becomes `ip`.
-                Err(error)
-                    if error.to_string().contains("busy") && !stop.load(Ordering::Relaxed) =>
-                {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                Err(error) => panic!("{error}"),
-            }
-        }
-    });
-    (report, notices.into_inner().unwrap())
+    let setup = Setup {
+        workers,
+        file,
+        ..Setup::of(ports)
+    };
+    setup.while_running(scenario)
 }
 
 /// A UDP datagram of a flow, or of its other direction.
@@ -177,7 +221,8 @@ pub fn assert_whole(report: &SwitchReport) {
     assert!(report.drops.is_empty(), "{report:?}");
 }
 
-fn received(report: &SwitchReport) -> Vec<u64> {
+/// Frames that each worker took through the program.
+pub fn received(report: &SwitchReport) -> Vec<u64> {
     report
         .workers
         .iter()
@@ -295,6 +340,37 @@ fn both_directions_of_a_flow_and_fragments_of_a_datagram_have_one_worker() {
     });
 }
 
+/// The kernel's hash covers the packet in a tunnel of GRE, and of frames that are not IP their type
+/// alone.
+#[test]
+fn tunnels_of_gre_are_divided_by_their_inner_flows_and_frames_that_are_not_ip_by_nothing() {
+    try_in_namespace(|| {
+        two_links(1);
+        let gre = shares(|left, right| {
+            for flow in 0..FLOWS {
+                let inner = datagram(flow, false, 0);
+                let mut outer = datagram(0, false, 0)[..34].to_vec();
+                outer[17] = 20 + 4 + 46;
+                outer[23] = 47;
+                outer.extend([0, 0, 8, 0]);
+                outer.extend(&inner[14..]);
+                left.send(&outer);
+                assert_eq!(right.expect(), outer);
+            }
+        });
+        assert!(gre[0] > 0, "{gre:?}");
+        let other = shares(|left, right| {
+            for number in 0..20 {
+                let mut other = frame(60, number);
+                other[11] = number;
+                left.send(&other);
+                assert_eq!(right.expect(), other);
+            }
+        });
+        assert_eq!(other, [0, 20]);
+    });
+}
+
 #[test]
 fn a_tap_device_has_one_worker_that_sends_for_all() {
     try_in_namespace(|| {
@@ -359,80 +435,6 @@ fn a_capture_has_one_worker_that_writes_for_all() {
             expected.values().all(|count| *count == FRAMES),
             "{report:?}"
         );
-    });
-}
-
-/// A replication message of the switch at 10.0.0.1 for the one at 10.0.0.2, or back.
-fn message(back: bool, number: u32) -> Vec<u8> {
-    let mut frame = datagram(0, back, number);
-    frame[34..38].copy_from_slice(&[0x12, 0xb9, 0x12, 0xb9]);
-    // Shorter ones than an answer of the seals are not answered.
-    frame.resize(100, 0);
-    frame[16..18].copy_from_slice(&[0, 86]);
-    frame[38..40].copy_from_slice(&[0, 66]);
-    frame
-}
-
-/// Numbers of the messages that come to `host` until none comes for a while.
-fn numbers(host: &Host) -> Vec<u32> {
-    let next = || host.receive(Duration::from_millis(200));
-    std::iter::from_fn(next).map(|it| read(&it).1).collect()
-}
-
-#[test]
-fn messages_between_two_switches_pass_sealed() {
-    try_in_namespace(|| {
-        two_links(2);
-        ip("link delete sw1");
-        ip("link add sw1 type veth peer name sw2");
-        ip("link add sw3 type veth peer name h1");
-        ip("link set h1 up");
-        let folder = tempfile::tempdir().unwrap();
-        let sealing = |id: u8, port: Port| {
-            let (path, peer) = (folder.path().join(format!("{id}.toml")), 3 - id);
-            let key = "c3".repeat(15) + &"5a".repeat(17);
-            let text = format!(
-                "id = {id}\n[[peer]]\nid = {peer}\naddress = \"10.0.0.{peer}\"\n\
-                 keys = [{{ id = 1, hex = \"{key}\" }}]"
-            );
-            std::fs::write(&path, text).unwrap();
-            let closed = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-            std::fs::set_permissions(&path, closed).unwrap();
-            Some(Sealing::new(Guard::read(&path).unwrap(), vec![port]))
-        };
-        let packet = |name: &str| PortSpec::Interface {
-            name: name.to_owned(),
-            access: Access::Packet,
-        };
-        let (near, far) = (
-            [(0, packet("sw0")), (1, packet("sw1"))],
-            [(0, packet("sw2")), (1, packet("sw3"))],
-        );
-        let (near, _) = while_sealing(2, &near, "", &|| sealing(1, 1), |_| {
-            let (far, _) = while_sealing(2, &far, "", &|| sealing(2, 0), |_| {
-                let (left, right) = (Host::open("h0"), Host::open("h1"));
-                // The first ones prove that both ends live.
-                for number in 0..10 {
-                    left.send(&message(false, number));
-                    right.send(&message(true, number));
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                assert!(numbers(&right).contains(&9) && numbers(&left).contains(&9));
-                for number in 10..210 {
-                    left.send(&message(false, number));
-                    right.send(&message(true, number));
-                }
-                let all: Vec<u32> = (10..210).collect();
-                assert_eq!(numbers(&right), all);
-                assert_eq!(numbers(&left), all);
-                exchange(&left, &right);
-            });
-            let seals = far.seals.expect("it seals");
-            assert!(seals.messages.opened > 200, "{seals:?}");
-        });
-        let seals = near.seals.expect("it seals");
-        assert!(seals.messages.opened > 200, "{seals:?}");
-        assert_eq!(seals.messages.forged, 0, "{seals:?}");
     });
 }
 
