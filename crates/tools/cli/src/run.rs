@@ -12,12 +12,12 @@ use crate::program::ProgramArguments;
 use crate::reload::Reloader;
 use crate::signal::stop_flag;
 use crate::store::read_keys;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use stateplane_host::metrics::{SwitchInfo, switch_metrics};
 use stateplane_host::ports::{PortError, PortNotice, PortSpec, check_unused};
 use stateplane_host::switch::{
-    Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Status,
-    SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote,
+    Attachment, Beside, ChainsError, FollowError, Placing, Remote, RunOptions, Sealing, Spread,
+    Status, SwitchFile, SwitchReport, SwitchServerError, follow_chains, follow_multicast, remote,
     run_controlled, run_workers,
 };
 use stateplane_ir::{Interface, Program};
@@ -72,7 +72,7 @@ pub struct RunArguments {
     /// on
     ///
     /// Each flow, both directions of it, has one thread, chosen by its addresses and ports, so that
-    /// its frames stay in order. Each thread takes and sends frames of every port by itself: by
+    /// its frames stay in order; `--spread` lets the state that frames lock choose. Each thread takes and sends frames of every port by itself: by
     /// AF_PACKET in any case, by AF_XDP where the interface has as many receive queues (`ethtool
     /// -L`), whose own hash then chooses the thread (`ethtool -X`). Of an interface with fewer queues,
     /// a TAP device or a capture, one thread takes the frames and hands them to the others, which
@@ -80,6 +80,10 @@ pub struct RunArguments {
     /// other threads' packets may come.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = workers)]
     workers: usize,
+    /// With several forwarding threads, the choice of a frame's thread: by its flow (addresses and
+    /// ports), or by the key of the state that it locks
+    #[arg(long, value_enum, default_value_t = SpreadChoice::Auto)]
+    spread: SpreadChoice,
     /// Keep each forwarding thread on a processor of its own, in turn over those that the process may
     /// run on
     ///
@@ -125,6 +129,30 @@ impl RunArguments {
             "controllers drive this switch: set its program by SetForwardingPipelineConfig \
              (`stateplane ctl program`)",
         )
+    }
+}
+
+/// Rule by which frames fall to forwarding threads.
+#[derive(Clone, Copy, ValueEnum)]
+enum SpreadChoice {
+    /// By key where one thread takes the frames of a port for all, and where one flow carries the
+    /// state of many and only the key tells them apart: tunnels (GTP-U, VXLAN, Geneve, GRE), messages
+    /// of the store, frames that are not IP; others by flow
+    Auto,
+    /// By flow
+    Flow,
+    /// By key, all frames that have one; frames of one flow may overtake each other if their keys
+    /// differ, and handing a frame to another thread costs about as much as a small program
+    Key,
+}
+
+impl From<SpreadChoice> for Spread {
+    fn from(choice: SpreadChoice) -> Spread {
+        match choice {
+            SpreadChoice::Auto => Spread::Auto,
+            SpreadChoice::Flow => Spread::Flow,
+            SpreadChoice::Key => Spread::Key,
+        }
     }
 }
 
@@ -255,6 +283,7 @@ where
     let placing = Placing {
         pin: arguments.pin,
         busy_poll: Duration::from_micros(arguments.busy_poll.into()),
+        spread: arguments.spread.into(),
     };
     let mut attach = settings.map(|settings| {
         move |switch: &Switch<E>| p4runtime::attach(settings, program, interface, make, switch)
