@@ -7,5 +7,5 @@ mod locks;
 mod program;
 mod symbols;
 
-pub use locks::{Access, Domain, Edge, Grain, LockPlan, Reason, locks};
+pub use locks::{Access, Domain, Edge, Grain, KeySlice, LockPlan, Reason, key_slice, locks};
 pub use program::{Cell, CellKey, PathStep, Profile, cells};

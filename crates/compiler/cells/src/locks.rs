@@ -14,9 +14,12 @@ mod domains;
 mod leaves;
 mod outside;
 mod run;
+mod slice;
 mod state;
 #[cfg(test)]
 mod tests;
+
+pub use slice::{KeySlice, key_slice};
 
 use arrays::Arrays;
 use domains::Domains;

@@ -21,7 +21,7 @@ mod unused;
 mod walk;
 
 pub use guard::{Whole, guard};
-pub use walk::each_op;
+pub use walk::{Part, children, children_mut, each_op, parts, places};
 
 use crate::Program;
 

@@ -49,6 +49,21 @@ impl Native {
         context.tables = self.views.as_ptr();
         context.locals = self.locals.as_mut_ptr();
         context.zeros = self.zeros.as_ptr();
+        if let (Some(engine), Some(slice)) = (&mut self.slice, &self.shared.slice) {
+            let state = engine.state_mut();
+            state.follow_for_slice(&self.machine.state, &slice.of);
+        }
+    }
+
+    /// The key that the slice, which this engine runs, computes.
+    fn key(&mut self, port: Port, frame: &[u8]) -> Option<u32> {
+        self.clear();
+        let context = &mut *self.context;
+        context.limit = u64::from(u32::MAX);
+        context.ingress_port = u64::from(port);
+        self.run(self.shared.code.ingress, frame);
+        let asked = !self.gave_up && self.requested(request::INGRESS_CLONE);
+        asked.then_some(self.context.ingress_session as u32)
     }
 
     /// Runs a function on a frame.
@@ -342,6 +357,14 @@ impl Engine for Native {
             self.context.ingress_port = u64::from(port);
             self.run(announce, frame);
         }
+    }
+
+    fn state_key(&mut self, port: Port, frame: &[u8]) -> Option<u16> {
+        self.slice.as_ref()?;
+        // The slice follows the entries of tables.
+        self.refresh();
+        let key = self.slice.as_mut()?.key(port, frame)?;
+        Some((key ^ (key >> 16)) as u16)
     }
 
     fn parse(&mut self, input: &IngressInput<'_>) -> InFlight {

@@ -7,6 +7,8 @@
 //! * `codegen`: IR to Cranelift's, three functions for a program.
 //! * `table`: tables as generated code looks them up.
 //! * `context`, `run`: what generated code shares with the engine, and calls of it.
+//! * a slice of the program, an engine of its own within the engine of several workers, tells of
+//!   frames the key of the state that they lock.
 //! * `machine`, `engine`: the [`Engine`](stateplane_runtime::Engine).
 //!
 //! Memory for code is never writable and executable at once, and is given back when the
@@ -26,6 +28,7 @@ use codegen::Code;
 use context::Context;
 use machine::Machine;
 use plan::Plan;
+use stateplane_cells::{KeySlice, LockPlan, key_slice};
 use stateplane_ir::passes::{Whole, guard};
 use stateplane_ir::{Program, VerifyError};
 use stateplane_runtime::{Color, Count, Fellow, StateError, TargetState};
@@ -103,6 +106,14 @@ pub struct Compiled(Arc<Shared>);
 struct Shared {
     code: Code,
     plan: Plan,
+    slice: Option<Slice>,
+}
+
+/// What computes the keys of frames.
+#[derive(Debug)]
+struct Slice {
+    of: KeySlice,
+    compiled: Compiled,
 }
 
 impl Compiled {
@@ -140,9 +151,25 @@ impl Compiled {
             guard(&mut program, Whole::Words);
             stateplane_cells::locks(&program)
         });
+        let slice = match locks.as_ref().and_then(|it| key_slice(&program, it)) {
+            Some(of) => {
+                let compiled = Compiled::planned(of.program.clone(), locks.clone(), None, verify)?;
+                Some(Slice { of, compiled })
+            }
+            None => None,
+        };
+        Compiled::planned(program, locks, slice, verify)
+    }
+
+    fn planned(
+        program: Program,
+        locks: Option<LockPlan>,
+        slice: Option<Slice>,
+        verify: bool,
+    ) -> Result<Compiled, LoadError> {
         let plan = Plan::new(program, locks)?;
         let code = codegen::compile(&plan, verify).map_err(LoadError::Code)?;
-        Ok(Compiled(Arc::new(Shared { code, plan })))
+        Ok(Compiled(Arc::new(Shared { code, plan, slice })))
     }
 
     /// An engine with tables, registers, counters and meters of its own.
@@ -156,11 +183,24 @@ impl Compiled {
             Some(locks) => TargetState::guarded(program, locks.plan.clone(), options.seed),
             None => TargetState::new(program, options.seed),
         };
-        Ok(self.with_state(state?))
+        Ok(self.with_slice(state?))
+    }
+
+    /// An engine, and within it one that runs the slice if there is one.
+    fn with_slice(&self, mut state: TargetState) -> Native {
+        let slice = self.0.slice.as_ref().and_then(|slice| {
+            // Tables that the program has can be made again; without a slice no key is known.
+            let state = state.of_slice(&slice.of).ok()?;
+            Some(Box::new(slice.compiled.with_state(state)))
+        });
+        Native {
+            slice,
+            ..self.with_state(state)
+        }
     }
 
     fn with_state(&self, state: TargetState) -> Native {
-        let Shared { code, plan } = &*self.0;
+        let Shared { code, plan, .. } = &*self.0;
         if let Some((memory, bytes)) = state.memory() {
             table::memory::prefer_huge_pages(memory, bytes);
         }
@@ -200,6 +240,7 @@ impl Compiled {
             spare_frames: Vec::new(),
             spare_aside: Vec::new(),
             shared: self.0.clone(),
+            slice: None,
         }
     }
 }
@@ -239,6 +280,8 @@ pub struct Native {
     spare_words: Vec<Vec<u128>>,
     spare_frames: Vec<Vec<u8>>,
     spare_aside: Vec<Vec<u64>>,
+    /// Computes keys of frames ([`Engine::state_key`](stateplane_runtime::Engine::state_key)).
+    slice: Option<Box<Native>>,
 }
 
 // SAFETY: its pointers lead to what it owns itself, or to the shared code.
@@ -248,7 +291,7 @@ unsafe impl Send for Native {}
 impl Fellow for Native {
     fn fellow(&mut self, seed: u64) -> Self {
         let state = self.machine.state.fellow(seed);
-        Compiled(self.shared.clone()).with_state(state)
+        Compiled(self.shared.clone()).with_slice(state)
     }
 }
 

@@ -7,11 +7,13 @@
 //! [gathers](TargetState::gather) them.
 
 use crate::counter::Counter;
+use crate::error::StateError;
 use crate::meter::Meter;
 use crate::profile::Profile;
 use crate::register::Register;
 use crate::state::{Events, TargetState};
 use crate::table::{KeyMatch, Table};
+use stateplane_cells::KeySlice;
 use stateplane_ir::TableId;
 use std::ops::Range;
 
@@ -39,12 +41,57 @@ impl TargetState {
         }
     }
 
+    /// The state of an engine that asks a slice of the same program for keys
+    /// ([`key_slice`](stateplane_cells::key_slice)): registers and meters are shared, tables that
+    /// the slice applies, action profiles and value sets are copies.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TargetState::new`].
+    pub fn of_slice(&mut self, slice: &KeySlice) -> Result<TargetState, StateError> {
+        let mut tables = Vec::with_capacity(self.tables.len());
+        for (id, table) in self.tables.iter_mut().enumerate() {
+            tables.push(if slice.applied.contains(&TableId(id as u32)) {
+                table.fellow()
+            } else {
+                Table::new(&slice.program, &slice.program.tables[id])?
+            });
+        }
+        Ok(TargetState {
+            tables,
+            registers: self.registers.iter().map(Register::share).collect(),
+            meters: self.meters.iter().map(Meter::share).collect(),
+            value_sets: self.value_sets.clone(),
+            profiles: self.profiles.clone(),
+            events: Events {
+                parser_errors: vec![0; self.events.parser_errors.len()],
+                ..Events::default()
+            },
+            custom_crc: self.custom_crc,
+            locks: self.locks.share(),
+            ..TargetState::default()
+        })
+    }
+
+    /// As [`follow`](Self::follow), for a state made by [`of_slice`](Self::of_slice).
+    pub fn follow_for_slice(&mut self, whole: &TargetState, slice: &KeySlice) {
+        for id in &slice.applied {
+            self.tables[id.index()].follow(&whole.tables[id.index()]);
+        }
+        self.follow_others(whole);
+    }
+
     /// Makes all that is not shared, and that a control plane changes, as in `first`, whose fellow
     /// this state is: entries, default actions, action profiles, value sets, custom CRCs.
     pub fn follow(&mut self, first: &TargetState) {
         for (own, first) in self.tables.iter_mut().zip(&first.tables) {
             own.follow(first);
         }
+        self.follow_others(first);
+    }
+
+    /// Follows what is no table.
+    fn follow_others(&mut self, first: &TargetState) {
         for (own, first) in self.profiles.iter_mut().zip(&first.profiles) {
             own.follow(first);
         }

@@ -16,6 +16,17 @@ impl Set {
         self.0[word] |= 1 << (number % 64);
     }
 
+    pub fn remove(&mut self, number: usize) {
+        if let Some(word) = self.0.get_mut(number / 64) {
+            *word &= !(1 << (number % 64));
+        }
+    }
+
+    pub fn has(&self, number: usize) -> bool {
+        let word = self.0.get(number / 64);
+        word.is_some_and(|word| word & (1 << (number % 64)) != 0)
+    }
+
     pub fn unite(&mut self, other: &Set) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);

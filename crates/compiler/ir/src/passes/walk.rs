@@ -5,7 +5,7 @@ use crate::{Arg, Expr, ExprKind, Op, Place, Program, Projection, Stmt, Transitio
 macro_rules! walker {
     ($(#[$doc:meta])* $part:ident, $walk:ident, $op:ident, $children:ident, $exprs:ident, $operands:ident $(, $mut:tt)?) => {
         $(#[$doc])*
-        pub(super) enum $part<'a> {
+        pub enum $part<'a> {
             /// A value that it computes first.
             Value(&'a $($mut)? Expr),
             /// A place that it reads, and not as an expression.
@@ -17,7 +17,7 @@ macro_rules! walker {
         }
 
         /// Visits the parts of one statement, but not the statements in it.
-        pub(super) fn $walk<'a>(stmt: &'a $($mut)? Stmt, see: &mut dyn FnMut($part<'a>)) {
+        pub fn $walk<'a>(stmt: &'a $($mut)? Stmt, see: &mut dyn FnMut($part<'a>)) {
             match stmt {
                 Stmt::Assign(place, value) => {
                     see($part::Value(value));
@@ -144,7 +144,7 @@ macro_rules! walker {
         }
 
         /// The lists of statements in a statement.
-        pub(super) fn $children(stmt: &$($mut)? Stmt) -> Vec<&$($mut)? Vec<Stmt>> {
+        pub fn $children(stmt: &$($mut)? Stmt) -> Vec<&$($mut)? Vec<Stmt>> {
             match stmt {
                 Stmt::If { then, otherwise, .. } => vec![then, otherwise],
                 Stmt::Switch { cases, default, .. } => {
@@ -331,7 +331,7 @@ pub(super) fn may_fault(expr: &Expr) -> bool {
 }
 
 /// Visits the places that an expression reads.
-pub(super) fn places<'a>(expr: &'a Expr, see: &mut dyn FnMut(&'a Place)) {
+pub fn places<'a>(expr: &'a Expr, see: &mut dyn FnMut(&'a Place)) {
     if let ExprKind::Read(place) | ExprKind::IsValid(place) | ExprKind::LastIndex(place) =
         &expr.kind
     {

@@ -1,7 +1,7 @@
 //! Locks of a program's atomic blocks, as people and machines read them.
 
 use serde_json::{Value, json};
-use stateplane_cells::{Access, Domain, Edge, Grain, LockPlan, Reason};
+use stateplane_cells::{Access, Domain, Edge, Grain, KeySlice, LockPlan, Reason};
 use stateplane_ir::Program;
 use stateplane_ir::passes::{Whole, guard, optimise};
 use std::path::Path;
@@ -11,14 +11,15 @@ pub fn print(path: &Path, mut program: Program, json: bool) {
     optimise(&mut program);
     guard(&mut program, Whole::Words);
     let plan = stateplane_cells::locks(&program);
+    let slice = stateplane_cells::key_slice(&program, &plan);
     if json {
-        println!("{}", to_json(path, &plan));
+        println!("{}", to_json(path, &plan, slice.as_ref()));
     } else {
-        print!("{}", to_text(path, &plan));
+        print!("{}", to_text(path, &plan, slice.as_ref()));
     }
 }
 
-fn to_text(path: &Path, plan: &LockPlan) -> String {
+fn to_text(path: &Path, plan: &LockPlan, slice: Option<&KeySlice>) -> String {
     let path = path.display();
     if plan.domains.is_empty() {
         return format!("{path}: no locks, as no atomic block uses a register or a meter\n");
@@ -55,7 +56,24 @@ fn to_text(path: &Path, plan: &LockPlan) -> String {
             }
         }
     }
+    text += &match slice {
+        Some(slice) if slice.applied.is_empty() => {
+            "The first lock that a packet takes follows from its frame.\n".to_owned()
+        }
+        Some(slice) => format!(
+            "The first lock that a packet takes follows from its frame and the entries of {}.\n",
+            applied(slice).join(", ")
+        ),
+        None => "No lock that a packet takes first follows from its frame.\n".to_owned(),
+    };
     text
+}
+
+/// Names of the tables on the way to the first lock.
+fn applied(slice: &KeySlice) -> Vec<&str> {
+    let tables = slice.applied.iter();
+    let tables = tables.map(|id| slice.program.tables[id.index()].name.as_str());
+    tables.collect()
 }
 
 fn because(reason: &Reason) -> String {
@@ -104,7 +122,7 @@ fn later(edge: &Edge) -> String {
     }
 }
 
-fn to_json(path: &Path, plan: &LockPlan) -> Value {
+fn to_json(path: &Path, plan: &LockPlan, slice: Option<&KeySlice>) -> Value {
     let domains = plan.domains.iter().map(|domain| match &domain.grain {
         Grain::Element { length, indices } => json!({
             "arrays": domain.arrays,
@@ -132,6 +150,8 @@ fn to_json(path: &Path, plan: &LockPlan) -> Value {
     json!({
         "program": path.display().to_string(),
         "locks": domains.collect::<Vec<_>>(),
+        "first-lock-follows-from-frame": slice.is_some(),
+        "tables-of-first-lock": slice.map(applied).unwrap_or_default(),
     })
 }
 
