@@ -72,11 +72,11 @@ pub struct RunArguments {
     /// on
     ///
     /// Each flow, both directions of it, has one thread, chosen by its addresses and ports, so that
-    /// its frames stay in order; `--spread` lets the state that frames lock choose. Each thread takes and sends frames of every port by itself: by
-    /// AF_PACKET in any case, by AF_XDP where the interface has as many receive queues (`ethtool
-    /// -L`), whose own hash then chooses the thread (`ethtool -X`). Of an interface with fewer queues,
-    /// a TAP device or a capture, one thread takes the frames and hands them to the others, which
-    /// costs more. Registers are shared: between the steps of a block that is not annotated `@atomic`
+    /// its frames stay in order; `--spread` lets the state that frames lock choose. Each thread takes
+    /// and sends frames of every port by itself: by AF_PACKET in any case, by AF_XDP where the
+    /// interface has as many receive queues (`ethtool -L`), whose own hash then chooses the thread
+    /// (`ethtool -X`). Of an interface with fewer queues, a TAP device or a capture, one thread takes
+    /// the frames and hands them to the others, which costs more. Registers are shared: between the steps of a block that is not annotated `@atomic`
     /// other threads' packets may come.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = workers)]
     workers: usize,

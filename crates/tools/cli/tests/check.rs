@@ -153,7 +153,8 @@ fn locks_of_atomic_blocks_are_shown() {
         "docs/examples/cable.p4: no locks, as no atomic block uses a register or a meter\n\
          bench/p4/keyed.p4: locks of atomic blocks, in the order in which they are taken\n\
          1. packets, bytes: a lock for each of 65536 elements\n\
-         \x20  index: bit<32>(hdr.udp.src)\n"
+         \x20  index: bit<32>(hdr.udp.src)\n\
+         The first lock that a packet takes follows from its frame.\n"
     );
 }
 
@@ -175,12 +176,17 @@ fn of_a_replicated_program_a_lock_for_each_unit_is_shown() {
     );
     assert!(!told.contains("one lock for all elements"), "{told}");
     assert!(told.lines().all(|line| line.len() < 400), "{told}");
+    let tables = "follows from its frame and the entries of NatIngress.classify.interfaces, ";
+    assert!(told.contains(tables), "{told}");
 
     let output = run(&["check", "--locks", "--json", "apps/nat/nat.p4"]);
     let object: serde_json::Value = serde_json::from_str(&printed(&output)).expect("an object");
     assert_eq!(object["locks"][0]["each"], "unit");
     assert_eq!(object["locks"][0]["units"], 16384);
     assert_eq!(object["locks"][0]["elements"], 4);
+    assert_eq!(object["first-lock-follows-from-frame"], true);
+    let tables = object["tables-of-first-lock"].as_array().expect("a list");
+    assert!(tables.contains(&"NatIngress.classify.interfaces".into()));
 }
 
 #[test]

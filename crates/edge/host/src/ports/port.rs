@@ -32,7 +32,7 @@ pub struct HostPortCounters {
     pub rx_other_host: u64,
     /// Lost to an error of the system.
     pub rx_failed: u64,
-    /// The worker that their flow falls to had no room for them: it is too slow.
+    /// The worker that they fall to had no room for them: it is too slow.
     pub rx_handover_full: u64,
     /// Longer than the interface's MTU.
     pub tx_too_long: u64,

@@ -196,8 +196,8 @@ fn configured<E: Engine>(
 }
 
 /// Like [`run_controlled`], on `workers` threads, each with a fellow of `engine` and queues of the
-/// ports. Frames fall to them as [`Placing::spread`] says; the packet generators are the first one's. Engines of
-/// other programs that replace `engine` have to be guarded as well.
+/// ports. Frames fall to them as [`Placing::spread`] says; the packet generators are the first one's.
+/// Engines of other programs that replace `engine` have to be guarded as well.
 ///
 /// # Errors
 ///

@@ -5,9 +5,9 @@
 //! itself: each worker has a queue of the port for itself. A port that cannot be divided has its
 //! queue at one worker, its owner, which gives each frame to the worker that it falls to, and sends for
 //! all. A frame falls to a worker by the hash of its flow ([`flow_hash`]) or by the key of the state that
-//! it will lock ([`Spread`]); frames of divided ports are handed over by key too. All that comes of a frame stays with its worker: its
-//! egress, copies that are held, and what is resubmitted or recirculated. Registers and meters are
-//! shared ([`Fellow`](stateplane_runtime::Fellow)).
+//! it will lock ([`Spread`]); frames of divided ports are handed over by key too. All that comes of a
+//! frame stays with its worker: its egress, copies that are held, and what is resubmitted or
+//! recirculated. Registers and meters are shared ([`Fellow`](stateplane_runtime::Fellow)).
 //!
 //! The thread with control looks after links, watches, greetings, control planes and reports, and has
 //! no frames. For a change of tables or of the program it stops all workers ([`gathered`]).
@@ -33,10 +33,10 @@ use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{HostPortCounters, MacAddress, PortNotice, PortQueue};
 use crate::random::random_bits;
-use gathered::{Follow, Steered, Sweeps};
+use gathered::{Follow, Sweeps};
 use lane::{Call, Control, Lane, Output};
 use signals::{Doorbell, Peer};
-use spread::Steering;
+use spread::{Learned, Steering};
 use stateplane_runtime::{Digest, Engine, Fellow};
 use stateplane_switch::{Port, Switch, Watch};
 use std::collections::{BTreeMap, VecDeque};
@@ -78,7 +78,7 @@ pub(super) struct Workers<E: Engine> {
     ports_changed: bool,
     follow: Follow<E>,
     sweeps: Sweeps,
-    steered: Steered,
+    learned: Arc<Learned>,
     /// Of each port: frames that the thread with control could not hand over.
     lost: Vec<u64>,
 }
@@ -109,7 +109,7 @@ where
         let interfaces = ports.filter(|port| controlled.cpu_port != Some(**port));
         let numbers: Vec<Port> = interfaces.copied().collect();
         first.leave_sweeps();
-        let steered = Steered::new(placing.spread, &numbers, &mut first);
+        let learned = Arc::new(Learned::default());
         let key = random_bits()?;
         let switches: Vec<Switch<E>> = std::iter::once(first).chain(fellows).collect();
         let ends = switches
@@ -128,7 +128,9 @@ where
                     own: number,
                     workers: peers.len(),
                     key,
-                    rules: steered.rules,
+                    spread: placing.spread,
+                    learned: learned.clone(),
+                    buffer: Vec::new(),
                 },
                 calls: called,
                 inbox,
@@ -151,7 +153,7 @@ where
             ports_changed: false,
             follow: |switch, first| switch.follow(first),
             sweeps: Sweeps::default(),
-            steered,
+            learned,
             lost: vec![0; numbers.len()],
             numbers,
             port_states: VecDeque::new(),

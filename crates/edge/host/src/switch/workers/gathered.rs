@@ -3,10 +3,9 @@
 
 use super::Workers;
 use super::lane::{Call, Loan};
-use super::spread::{Rules, Spread};
 use super::worker::Worker;
 use stateplane_runtime::{Engine, SWEEP_US};
-use stateplane_switch::{Fellows, Port, Switch};
+use stateplane_switch::{Fellows, Switch};
 use std::sync::mpsc::SyncSender;
 
 /// Gives a switch the program and configuration of the first; the engine before if the program is
@@ -25,44 +24,6 @@ impl Sweeps {
     /// When the next one is due, in µs.
     pub(super) fn due(&self) -> Option<u64> {
         self.is_aging.then_some(self.next)
-    }
-}
-
-/// The rules by which frames fall to workers, and the program that they are for.
-pub(super) struct Steered {
-    pub(super) spread: Spread,
-    pub(super) program: u64,
-    pub(super) rules: Rules,
-}
-
-impl Steered {
-    /// The rules for the program of `switch`, which comes first.
-    pub(super) fn new<E: Engine>(
-        spread: Spread,
-        ports: &[Port],
-        switch: &mut Switch<E>,
-    ) -> Steered {
-        let steered = Steered {
-            spread,
-            program: switch.program(),
-            rules: rules(spread, ports, switch),
-        };
-        steered.rules.tell();
-        steered
-    }
-
-    /// Gives the workers other rules if their program is another one.
-    fn follow<E: Engine>(&mut self, gathered: &mut Gathered<E>, ports: &[Port]) {
-        let program = gathered.program();
-        if let Some(program) = program.filter(|program| *program != self.program)
-            && let Some(rules) = gathered.steer(self.spread, ports)
-        {
-            self.program = program;
-            if rules != self.rules {
-                rules.tell();
-                self.rules = rules;
-            }
-        }
     }
 }
 
@@ -97,27 +58,6 @@ impl<E: Engine> Gathered<E> {
         others.follow(first);
         Some(result)
     }
-
-    /// Number of the first worker's program ([`Switch::program`]).
-    fn program(&self) -> Option<u64> {
-        Some(self.first.as_ref()?.worker.switch.program())
-    }
-
-    /// Lets frames fall to workers by the rules that `spread` asks for with the program; those.
-    fn steer(&mut self, spread: Spread, ports: &[Port]) -> Option<Rules> {
-        let first = &mut self.first.as_mut()?.worker;
-        let rules = rules(spread, ports, &mut first.switch);
-        first.steer(rules);
-        for stopped in &mut self.others {
-            stopped.worker.steer(rules);
-        }
-        Some(rules)
-    }
-}
-
-/// The rules that `spread` asks for with the program of `switch`.
-pub(super) fn rules<E: Engine>(spread: Spread, ports: &[Port], switch: &mut Switch<E>) -> Rules {
-    Rules::new(spread, ports, |port, frame| switch.state_key(port, frame))
 }
 
 impl<E: Engine> Drop for Gathered<E> {
@@ -196,8 +136,8 @@ impl<E: Engine> Workers<E> {
         now: u64,
         work: impl FnOnce(&mut Switch<E>, &mut dyn Fellows<E>) -> T,
     ) -> Option<T> {
-        let sweeps = &mut self.sweeps;
-        let result = gathered.work(|first, fellows| {
+        let (sweeps, learned) = (&mut self.sweeps, &self.learned);
+        gathered.work(|first, fellows| {
             let own = first.engine_mut().state_mut();
             fellows.each(&mut |fellow| own.gather_digests(fellow.engine_mut().state_mut()));
             if sweeps.due().is_some_and(|due| due <= now) {
@@ -205,11 +145,15 @@ impl<E: Engine> Workers<E> {
                 own.sweep_idle(now);
                 sweeps.next = now + SWEEP_US;
             }
+            let program = first.program();
             let result = work(first, fellows);
             sweeps.is_aging = first.engine().state().is_aging();
+            if first.program() == program {
+                learned.try_again();
+            } else {
+                learned.forget();
+            }
             result
-        });
-        self.steered.follow(gathered, &self.numbers);
-        result
+        })
     }
 }

@@ -2,15 +2,15 @@
 //! state that it will lock.
 
 mod kind;
-mod probe;
-mod samples;
+mod learned;
 #[cfg(test)]
 mod tests;
 
+pub(super) use learned::Learned;
+
 use super::flow::{flow_hash, mixed};
 use kind::Kind;
-use probe::{Found, probe};
-use stateplane_switch::Port;
+use std::sync::Arc;
 
 /// Rule by which frames fall to workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,98 +27,8 @@ pub enum Spread {
     Key,
 }
 
-/// Frames of a port that fall to workers by key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum ByKey {
-    #[default]
-    None,
-    /// Those of these kinds, by their numbers.
-    Kinds([bool; Kind::ALL.len()]),
-    All,
-}
-
-impl ByKey {
-    fn of_kinds(is_in: impl Fn(Kind) -> bool) -> ByKey {
-        let kinds = Kind::ALL.map(is_in);
-        if kinds.contains(&true) {
-            ByKey::Kinds(kinds)
-        } else {
-            ByKey::None
-        }
-    }
-
-    fn has(&self, frame: &[u8]) -> bool {
-        match self {
-            ByKey::None => false,
-            ByKey::Kinds(kinds) => kinds[Kind::of(frame) as usize],
-            ByKey::All => true,
-        }
-    }
-}
-
-/// Frames that fall to workers by key while one program runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rules {
-    /// At ports that are divided.
-    divided: ByKey,
-    /// At others.
-    undivided: ByKey,
-}
-
-impl Rules {
-    /// Those that `spread` asks for with the program whose keys `key_of` tells at `ports`.
-    pub(super) fn new(
-        spread: Spread,
-        ports: &[Port],
-        key_of: impl FnMut(Port, &[u8]) -> Option<u16>,
-    ) -> Rules {
-        match spread {
-            Spread::Flow => Rules::default(),
-            Spread::Key => Rules {
-                divided: ByKey::All,
-                undivided: ByKey::All,
-            },
-            Spread::Auto => Rules::found(&probe(ports, key_of)),
-        }
-    }
-
-    fn found(found: &Found) -> Rules {
-        let is_constant = |kind: Kind| {
-            let kind = kind as usize;
-            found.keyed[kind] && !found.varied[kind]
-        };
-        Rules {
-            divided: ByKey::of_kinds(|kind| kind.bundles_flows() && found.hidden[kind as usize]),
-            // They are handed over in any case. One lock for all frames is no reason for one worker.
-            undivided: ByKey::of_kinds(|kind| !is_constant(kind)),
-        }
-    }
-
-    /// Names of the kinds that go by key at divided ports too, if it is not all of them.
-    fn kinds(&self) -> Vec<&'static str> {
-        let ByKey::Kinds(kinds) = &self.divided else {
-            return Vec::new();
-        };
-        let all = Kind::ALL.iter().zip(kinds);
-        let by_key = all.filter(|(_, is_in)| **is_in);
-        by_key.map(|(kind, _)| kind.name()).collect()
-    }
-
-    /// Logs the kinds of frames that go by key at divided ports too, if there are any.
-    pub(super) fn tell(&self) {
-        let kinds = self.kinds();
-        if !kinds.is_empty() {
-            let kinds = kinds.join(", ");
-            tracing::info!(
-                kinds,
-                "frames of these kinds go to the worker of the state that they lock"
-            );
-        }
-    }
-}
-
 /// What one worker knows to choose a frame's worker.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Steering {
     /// Number of the worker that chooses.
     pub(super) own: usize,
@@ -126,41 +36,54 @@ pub(super) struct Steering {
     pub(super) workers: usize,
     /// Key of the hashes, the same at all workers.
     pub(super) key: u64,
-    pub(super) rules: Rules,
+    pub(super) spread: Spread,
+    /// Kinds that go by key at divided ports, of all workers.
+    pub(super) learned: Arc<Learned>,
+    /// Room for a frame that is tried.
+    pub(super) buffer: Vec<u8>,
 }
 
 impl Steering {
-    /// True if frames of divided ports may fall to other workers.
+    /// True if frames of divided ports fall to other workers.
     pub(super) fn hands_over_divided(&self) -> bool {
-        self.workers > 1 && self.rules.divided != ByKey::None
+        self.workers > 1
+            && match self.spread {
+                Spread::Auto => self.learned.has_any(),
+                Spread::Flow => false,
+                Spread::Key => true,
+            }
     }
 
     /// True if all frames of a port stay, which is `divided` or not.
     pub(super) fn keeps_all(&self, divided: bool) -> bool {
-        self.workers == 1 || divided && !self.hands_over_divided()
+        self.workers == 1 || divided && self.spread == Spread::Flow
     }
 
     /// The worker of a frame that came to this one by a port which is `divided` or not.
     pub(super) fn worker(
-        &self,
+        &mut self,
         divided: bool,
         frame: &[u8],
-        key_of: impl FnOnce(&[u8]) -> Option<u16>,
+        mut key_of: impl FnMut(&[u8]) -> Option<u16>,
     ) -> usize {
-        let by_key = if divided {
-            &self.rules.divided
-        } else {
-            &self.rules.undivided
+        let key = match self.spread {
+            Spread::Flow => None,
+            // Frames of undivided ports are handed over in any case.
+            Spread::Auto if divided => {
+                let kind = Kind::of(frame);
+                if kind.bundles_flows() {
+                    let buffer = &mut self.buffer;
+                    self.learned.key(kind, frame, buffer, &mut key_of)
+                } else {
+                    None
+                }
+            }
+            Spread::Auto | Spread::Key => key_of(frame),
         };
-        if by_key.has(frame)
-            && let Some(key) = key_of(frame)
-        {
-            return self.of_hash(mixed(self.key ^ u64::from(key)));
-        }
-        if divided {
-            self.own
-        } else {
-            self.of_hash(flow_hash(frame, self.key))
+        match key {
+            Some(key) => self.of_hash(mixed(self.key ^ u64::from(key))),
+            None if divided => self.own,
+            None => self.of_hash(flow_hash(frame, self.key)),
         }
     }
 

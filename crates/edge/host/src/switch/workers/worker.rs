@@ -7,7 +7,7 @@ use super::counted::WorkerCounts;
 use super::duties::Duties;
 use super::lane::{Call, Control, Loan, Output};
 use super::signals::{Handed, Inbox, Peer, Signs};
-use super::spread::{Rules, Steering};
+use super::spread::Steering;
 use crate::clock::boot_time_us;
 use crate::poll::Readable;
 use crate::ports::{HostPortCounters, MacAddress, PortNotice, PortQueue};
@@ -330,6 +330,7 @@ impl<E: Engine> Worker<E> {
 
     /// Looks at losses of its queues, and tells of what there is to tell.
     fn look(&mut self) {
+        self.keep_spare();
         for (at, port) in self.ports.iter_mut().enumerate() {
             let Some(queue) = &mut port.queue else {
                 continue;
@@ -403,12 +404,6 @@ impl<E: Engine> Worker<E> {
         }
         self.keep_spare();
         self.listen();
-    }
-
-    /// Lets frames fall to workers by other rules from here on.
-    pub(super) fn steer(&mut self, rules: Rules) {
-        self.steering.rules = rules;
-        self.keep_spare();
     }
 
     /// Keeps buffers if frames are handed over.

@@ -4,6 +4,7 @@ use super::super::flow::{
     ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_BYTES, WITH_PORTS, behind_tags, is_fragment, word,
 };
 use stateplane_wire::replication;
+use std::ops::Range;
 
 pub(super) const UDP: u8 = 17;
 pub(super) const GRE: u8 = 47;
@@ -11,6 +12,12 @@ pub(super) const GTP_U_PORT: u16 = 2152;
 pub(super) const VXLAN_PORT: u16 = 4789;
 pub(super) const GENEVE_PORT: u16 = 6081;
 const ETHERTYPE_PPPOE_SESSION: u16 = 0x8864;
+const UDP_BYTES: usize = 8;
+/// Both Ethernet addresses.
+const MAC_BYTES: usize = 12;
+/// Flags of GRE that announce a checksum, a key and a sequence number, of four bytes each (RFC 2890).
+const GRE_FIELDS: [u8; 3] = [0x80, 0x20, 0x10];
+const GRE_BYTES: usize = 4;
 
 /// A kind of frames, as few bytes of the outer headers tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +66,39 @@ impl Kind {
     /// many, so that each worker has some.
     pub(super) fn bundles_flows(self) -> bool {
         !matches!(self, Kind::Ported | Kind::Other)
+    }
+
+    /// A bit of the kind's own.
+    pub(super) fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// Ranges of a frame of the kind, which [bundles flows](Self::bundles_flows), that no hash of the
+    /// flow covers: neither [`flow_hash`](super::flow_hash), nor the kernel's, which looks at no
+    /// Ethernet address, and into GRE but not at its key.
+    pub(super) fn hidden(self, frame: &[u8]) -> [Range<usize>; 2] {
+        let end = frame.len();
+        let (ethertype, packet) = behind_tags(frame);
+        let begin = end - packet.len();
+        let segment = begin
+            + match ethertype {
+                Some(ETHERTYPE_IPV6) => IPV6_BYTES,
+                _ => packet
+                    .first()
+                    .map_or(0, |first| usize::from(first & 0xf) * 4),
+            };
+        let behind = |bytes: usize| (segment + bytes).min(end);
+        match self {
+            Kind::GtpU | Kind::Vxlan | Kind::Geneve | Kind::Store => [behind(UDP_BYTES)..end, 0..0],
+            Kind::Gre => {
+                let flags = frame.get(segment).copied().unwrap_or(0);
+                let fields = GRE_FIELDS.iter().filter(|flag| flags & **flag != 0);
+                let fields = 4 * fields.count();
+                [behind(GRE_BYTES)..behind(GRE_BYTES + fields), 0..0]
+            }
+            Kind::NotIp => [0..MAC_BYTES.min(end), begin..end],
+            Kind::Ported | Kind::Other => [0..0, 0..0],
+        }
     }
 
     /// Name, for people.

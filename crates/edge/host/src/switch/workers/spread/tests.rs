@@ -1,32 +1,59 @@
-use super::kind::{GRE, GTP_U_PORT, UDP, VXLAN_PORT};
-use super::samples::{Sample, not_ip, of_ip};
+use super::kind::{GENEVE_PORT, GRE, GTP_U_PORT, UDP, VXLAN_PORT};
 use super::*;
-use crate::switch::workers::flow::word;
+use crate::switch::workers::flow::{IPV6_BYTES, word};
 use proptest::prelude::*;
 use stateplane_wire::replication;
 
-const PORTS: [Port; 2] = [0, 3];
 const IP: usize = 14;
 /// Offset of what UDP carries over IPv4.
 const INNER: usize = 42;
+const TCP: u8 = 6;
 
-fn auto(key_of: impl FnMut(Port, &[u8]) -> Option<u16>) -> Rules {
-    Rules::new(Spread::Auto, &PORTS, key_of)
+/// Behind Ethernet addresses that end with `last`.
+fn ethernet(last: u8, ethertype: u16, packet: &[u8]) -> Vec<u8> {
+    let addresses = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, last];
+    [&addresses, &ethertype.to_be_bytes()[..], packet].concat()
 }
 
-/// Kinds that go by key at divided ports.
-fn kinds(key_of: impl Fn(&[u8]) -> Option<u16>) -> Vec<&'static str> {
-    auto(|_, frame| key_of(frame)).kinds()
+/// An IPv4 packet to an address that ends with `to`.
+fn ipv4(protocol: u8, to: u8, segment: &[u8]) -> Vec<u8> {
+    let length = (20 + segment.len()) as u16;
+    let mut header = vec![0x45, 0];
+    header.extend(length.to_be_bytes());
+    header.extend([0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, to]);
+    [&header[..], segment].concat()
 }
 
-/// The number at `at` of a datagram over IPv4 without a tag, if it goes to `port`.
-fn of_datagram(frame: &[u8], port: u16, at: usize) -> Option<u16> {
-    let is_it = word(frame, 12)? == 0x0800 && frame[23] == UDP && word(frame, 36)? == port;
-    if is_it { word(frame, at) } else { None }
+fn udp(from: u16, to: u16, data: &[u8]) -> Vec<u8> {
+    let words = [from, to, (8 + data.len()) as u16, 0].map(u16::to_be_bytes);
+    [words.as_flattened(), data].concat()
+}
+
+/// A frame of UDP over IPv4 between two hosts.
+fn datagram(from: u16, to: u16, data: &[u8]) -> Vec<u8> {
+    ethernet(2, 0x0800, &ipv4(UDP, 9, &udp(from, to, data)))
+}
+
+/// Data of GTP-U between two ends: the inner destination's last byte is `to`.
+fn tunnelled(to: u8) -> Vec<u8> {
+    let inner = ipv4(TCP, to, &[0; 20]);
+    let data = [&[0x30, 0xff, 0, 40, 0, 0, 0, 1][..], &inner].concat();
+    datagram(GTP_U_PORT, GTP_U_PORT, &data)
+}
+
+/// A frame of TCP.
+fn plain(to: u8) -> Vec<u8> {
+    ethernet(2, 0x0800, &ipv4(TCP, to, &[7; 40]))
 }
 
 fn is_ip(frame: &[u8]) -> bool {
     word(frame, 12) == Some(0x0800)
+}
+
+/// The number at `at` of a datagram over IPv4 without a tag, if it goes to `port`.
+fn of_datagram(frame: &[u8], port: u16, at: usize) -> Option<u16> {
+    let is_it = is_ip(frame) && frame.get(23) == Some(&UDP) && word(frame, 36)? == port;
+    if is_it { word(frame, at) } else { None }
 }
 
 /// The destination of a frame of IPv4.
@@ -34,139 +61,179 @@ fn destination(frame: &[u8]) -> Option<u16> {
     if is_ip(frame) { word(frame, 32) } else { None }
 }
 
-/// Data of GTP-U between two ends: what the inner header's addresses end with is `to`.
-fn tunnelled(to: u8) -> Vec<u8> {
-    let samples = of_ip();
-    let is_it = |it: &&Sample| Kind::of(&it.bytes) == Kind::GtpU && is_ip(&it.bytes);
-    let sample = samples.iter().find(is_it).unwrap();
-    sample.changed(INNER + 8 + 19, to)
+/// The inner destination of tunnels, and the destination of other frames.
+fn inner_or_outer(frame: &[u8]) -> Option<u16> {
+    of_datagram(frame, GTP_U_PORT, INNER + 8 + 18).or_else(|| destination(frame))
 }
 
-/// A frame of TCP.
-fn plain(to: u8) -> Vec<u8> {
-    of_ip()[0].changed(33, to)
+fn steering(spread: Spread) -> Steering {
+    Steering {
+        own: 2,
+        workers: 4,
+        key: 0x0123_4567_89ab_cdef,
+        spread,
+        learned: Arc::default(),
+        buffer: Vec::new(),
+    }
+}
+
+/// True if a frame goes by key at a divided port although it is the first that comes.
+fn goes_by_key(frame: &[u8], key_of: impl Fn(&[u8]) -> Option<u16>) -> bool {
+    let mut steering = steering(Spread::Auto);
+    steering.worker(true, frame, key_of);
+    steering.learned.has_any()
+}
+
+/// Workers of 64 frames, which a port of worker 2 takes.
+fn workers(spread: Spread, divided: bool, frame: impl Fn(u8) -> Vec<u8>) -> Vec<usize> {
+    let mut steering = steering(spread);
+    let frames = (0..64).map(frame);
+    frames
+        .map(|frame| {
+            let to = steering.worker(divided, &frame, inner_or_outer);
+            assert!(!steering.keeps_all(divided) || to == 2);
+            to
+        })
+        .collect()
+}
+
+fn are_spread(workers: &[usize]) -> bool {
+    (0..4).all(|worker| workers.contains(&worker))
 }
 
 #[test]
 fn keys_that_the_flow_tells_are_left_to_it() {
-    let of_ip = |frame: &[u8]| matches!(word(frame, 12), Some(0x0800 | 0x86dd | 0x8100));
-    let hash = |frame: &[u8]| of_ip(frame).then(|| flow_hash(frame, 7) as u16);
-    assert_eq!(kinds(hash), [""; 0]);
-    assert!(kinds(destination).is_empty());
-    let has_ports = |frame: &[u8]| is_ip(frame) && [6, UDP].contains(&frame[23]);
-    let source_port = |frame: &[u8]| has_ports(frame).then(|| word(frame, 34))?;
-    assert!(kinds(source_port).is_empty());
-    assert!(kinds(|_| None).is_empty());
+    let frames = [
+        tunnelled(1),
+        plain(1),
+        datagram(VXLAN_PORT, VXLAN_PORT, &[0; 60]),
+        datagram(replication::PORT, replication::PORT, &[0; 100]),
+    ];
+    for frame in &frames {
+        assert!(!goes_by_key(
+            frame,
+            |frame| Some(flow_hash(frame, 7) as u16)
+        ));
+        assert!(!goes_by_key(frame, destination));
+        assert!(!goes_by_key(frame, |frame| word(frame, 34)), "a port");
+        assert!(!goes_by_key(frame, |_| Some(5)), "one lock for all frames");
+        assert!(!goes_by_key(frame, |_| None));
+    }
 }
 
 #[test]
-fn keys_of_inner_headers_are_found_for_their_tunnel_alone() {
-    let inner_address = |frame: &[u8]| of_datagram(frame, GTP_U_PORT, INNER + 8 + 18);
-    assert_eq!(kinds(inner_address), ["GTP-U"]);
+fn keys_of_inner_headers_are_found_in_the_first_frame_of_a_tunnel() {
     let tunnel = |frame: &[u8]| of_datagram(frame, GTP_U_PORT, INNER + 6);
-    assert_eq!(kinds(tunnel), ["GTP-U"]);
-    let inner_mac = |frame: &[u8]| of_datagram(frame, VXLAN_PORT, INNER + 8 + 4);
-    assert_eq!(kinds(inner_mac), ["VXLAN"]);
+    assert!(goes_by_key(&tunnelled(1), tunnel));
+    assert!(goes_by_key(&tunnelled(1), inner_or_outer));
+    for port in [VXLAN_PORT, GENEVE_PORT] {
+        let frame = datagram(33_333, port, &[0; 60]);
+        assert!(goes_by_key(&frame, |frame| of_datagram(
+            frame,
+            port,
+            INNER + 12
+        )));
+        assert!(!goes_by_key(&frame, |frame| of_datagram(frame, port, 34)));
+    }
+    let message = datagram(replication::PORT, replication::PORT, &[0; 100]);
     let flow_key = |frame: &[u8]| of_datagram(frame, replication::PORT, INNER + 40);
-    assert_eq!(kinds(flow_key), ["messages of the store"]);
+    assert!(goes_by_key(&message, flow_key));
+}
+
+#[test]
+fn a_tunnel_over_ipv6_behind_a_tag_is_one_too() {
+    let mut header = [0; IPV6_BYTES];
+    header[0] = 0x60;
+    header[6] = UDP;
+    let packet = [&header[..], &udp(GTP_U_PORT, GTP_U_PORT, &[1; 60])].concat();
+    let tagged = [&[0, 7, 0x86, 0xdd][..], &packet].concat();
+    let frame = ethernet(2, 0x8100, &tagged);
+    let tunnel = IP + 4 + IPV6_BYTES + 8 + 6;
+    assert!(goes_by_key(&frame, |frame| word(frame, tunnel)));
+    assert!(
+        !goes_by_key(&frame, |frame| word(frame, IP + 4 + 10)),
+        "an outer address"
+    );
 }
 
 #[test]
 fn the_inner_flow_of_gre_is_left_to_the_kernel_and_its_key_is_not() {
-    let is_gre = |frame: &[u8]| is_ip(frame) && frame[23] == GRE;
-    let key = |frame: &[u8]| (is_gre(frame) && frame[34] == 0x20).then(|| word(frame, 40))?;
-    assert_eq!(kinds(key), ["GRE"]);
-    let inner = |frame: &[u8]| (is_gre(frame) && frame[34] == 0).then(|| word(frame, 38 + 18))?;
-    assert!(kinds(inner).is_empty());
+    let with_key = [&[0x20, 0, 8, 0, 1, 2, 3, 4][..], &ipv4(TCP, 1, &[0; 20])].concat();
+    let frame = ethernet(2, 0x0800, &ipv4(GRE, 9, &with_key));
+    assert!(goes_by_key(&frame, |frame| word(frame, 40)));
+    assert!(!goes_by_key(&frame, |frame| word(frame, 42 + 18)));
+    let plain = [&[0, 0, 8, 0][..], &ipv4(TCP, 1, &[0; 20])].concat();
+    let frame = ethernet(2, 0x0800, &ipv4(GRE, 9, &plain));
+    assert!(!goes_by_key(&frame, |frame| word(frame, 38 + 18)));
 }
 
 #[test]
 fn frames_that_are_not_ip_go_by_key_whatever_type_a_program_has_for_them() {
     for ethertype in [0x0806, 0x1234, 0x88b5, 0xffff] {
-        let own = move |frame: &[u8]| word(frame, 12).filter(|it| *it == ethertype);
-        assert_eq!(
-            kinds(move |frame| own(frame).and(word(frame, 20))),
-            ["not IP"]
-        );
-        assert_eq!(
-            kinds(move |frame| own(frame).and(word(frame, 4))),
-            ["not IP"],
-            "the kernel does not look at MAC addresses"
+        let frame = ethernet(2, ethertype, &[5; 46]);
+        assert!(goes_by_key(&frame, |frame| word(frame, 20)));
+        let addresses = |frame: &[u8]| word(frame, 4);
+        assert!(
+            goes_by_key(&frame, addresses),
+            "the kernel does not look at them"
         );
     }
-}
-
-#[test]
-fn fields_alike_in_most_frames_give_no_worker_all_of_them() {
-    // The type of service, the protocol, the length, and flags of TCP.
-    for at in [14, 22, 16, 46] {
-        let is_in = |frame: &[u8]| is_ip(frame) && (at < 34 || frame[23] == 6);
-        let rules = auto(|_, frame| is_in(frame).then(|| word(frame, at))?);
-        assert!(rules.kinds().is_empty(), "{at}");
-        assert!(!rules.undivided.has(&plain(1)), "{at}");
-    }
-    let rules = auto(|_, _| Some(5));
-    assert!(rules.kinds().is_empty());
-    assert!(!rules.undivided.has(&plain(1)), "one lock for all frames");
-    assert!(!rules.undivided.has(&tunnelled(1)));
 }
 
 #[test]
 fn plain_datagrams_stay_at_divided_ports_even_if_their_payload_is_the_key() {
-    let payload = |frame: &[u8]| of_datagram(frame, 4_242, INNER);
-    assert!(kinds(payload).is_empty());
-    let rules = auto(|_, frame| payload(frame));
-    assert!(rules.undivided.has(&plain(1)));
-}
-
-#[test]
-fn every_port_is_tried_and_frames_with_tags() {
-    let at_one = auto(|port, frame| {
-        let inner = of_datagram(frame, GTP_U_PORT, INNER + 6);
-        if port == 3 { inner } else { None }
-    });
-    assert_eq!(at_one.kinds(), ["GTP-U"]);
-    let tagged = |frame: &[u8]| {
-        let inner = [&frame[..12], &frame[16..]].concat();
-        let is_tagged = word(frame, 12) == Some(0x8100);
-        is_tagged.then(|| of_datagram(&inner, GTP_U_PORT, INNER + 6))?
-    };
-    assert_eq!(kinds(tagged), ["GTP-U"]);
-}
-
-#[test]
-fn a_program_that_checks_sums_is_asked_with_right_ones() {
-    let sum_of = |bytes: &[u8]| stateplane_wire::checksum::of(bytes);
-    let of_message = |frame: &[u8]| {
-        let key = of_datagram(frame, replication::PORT, INNER + 40)?;
-        let state = usize::from(word(frame, INNER + 70)?);
-        let summed = frame.get(INNER..INNER + 72 + state)?;
-        (sum_of(summed) == 0 && sum_of(&frame[IP..IP + 20]) == 0).then_some(key)
-    };
-    assert_eq!(kinds(of_message), ["messages of the store"]);
-}
-
-#[test]
-fn samples_are_of_every_kind_and_their_flows_are_as_they_say() {
-    let (mut samples, mut met) = (of_ip(), [false; Kind::ALL.len()]);
-    samples.push(not_ip(0x88b5));
-    for sample in &samples {
-        let kind = Kind::of(&sample.bytes);
-        met[kind as usize] = true;
-        let hash = flow_hash(&sample.bytes, 7);
-        let same = |at: usize| flow_hash(&sample.changed(at, 0x40), 7) == hash;
-        if matches!(kind, Kind::Gre | Kind::NotIp) {
-            continue;
-        }
-        for at in &sample.hidden {
-            assert!(same(*at), "{kind:?} {at}");
-        }
-        for at in &sample.hashed {
-            assert!(!same(*at), "{kind:?} {at}");
-        }
+    let frame = datagram(999, 4_242, &[0; 60]);
+    let mut steering = steering(Spread::Auto);
+    for _ in 0..100 {
+        let payload = |frame: &[u8]| word(frame, INNER);
+        assert_eq!(steering.worker(true, &frame, payload), 2);
     }
-    let unmet = Kind::ALL.into_iter().filter(|kind| !met[*kind as usize]);
-    assert_eq!(unmet.collect::<Vec<_>>(), [Kind::Other]);
+}
+
+#[test]
+fn a_kind_is_tried_a_few_times_and_again_after_a_change() {
+    let mut steering = steering(Spread::Auto);
+    let calls = std::cell::Cell::new(0);
+    let outer = |frame: &[u8]| {
+        calls.set(calls.get() + 1);
+        destination(frame)
+    };
+    for _ in 0..200 {
+        assert_eq!(steering.worker(true, &tunnelled(1), outer), 2);
+    }
+    let tried = calls.replace(0);
+    assert!((16..5_000).contains(&tried), "{tried}");
+    steering.worker(true, &tunnelled(1), outer);
+    assert_eq!(calls.get(), 0, "it is left to the flow");
+    // Frames without a key are no trials: entries may be missing yet.
+    steering.learned.try_again();
+    for _ in 0..200 {
+        steering.worker(true, &tunnelled(1), |_| None);
+    }
+    steering.worker(true, &tunnelled(1), inner_or_outer);
+    assert!(steering.learned.has_any());
+    steering.learned.try_again();
+    assert!(steering.learned.has_any(), "of the same program");
+    steering.learned.forget();
+    assert!(!steering.learned.has_any());
+}
+
+#[test]
+fn all_workers_know_as_soon_as_one_has_learned() {
+    let mut first = steering(Spread::Auto);
+    let mut second = Steering {
+        own: 1,
+        learned: first.learned.clone(),
+        ..steering(Spread::Auto)
+    };
+    let to = first.worker(true, &tunnelled(1), inner_or_outer);
+    let calls = std::cell::Cell::new(0);
+    let counted = |frame: &[u8]| {
+        calls.set(calls.get() + 1);
+        inner_or_outer(frame)
+    };
+    assert_eq!(second.worker(true, &tunnelled(1), counted), to);
+    assert_eq!(calls.get(), 1, "it tries nothing itself");
 }
 
 #[test]
@@ -181,42 +248,10 @@ fn kinds_are_numbered_in_their_order_and_told_by_outer_headers() {
     assert_eq!(Kind::of(&plain(1)), Kind::Ported);
     assert_eq!(Kind::of(&[0; 60]), Kind::NotIp);
     assert_eq!(Kind::of(&[0; 13]), Kind::Other);
-    let mut one_port = tunnelled(1);
-    one_port[36..38].copy_from_slice(&replication::PORT.to_be_bytes());
-    assert_eq!(Kind::of(&one_port), Kind::Ported, "a client's port");
-    one_port[34..36].copy_from_slice(&replication::PORT.to_be_bytes());
-    assert_eq!(Kind::of(&one_port), Kind::Store);
-}
-
-/// The inner destination of tunnels, and the destination of other frames.
-fn inner_or_outer(frame: &[u8]) -> Option<u16> {
-    of_datagram(frame, GTP_U_PORT, INNER + 8 + 18).or_else(|| destination(frame))
-}
-
-fn steering(spread: Spread) -> Steering {
-    Steering {
-        own: 2,
-        workers: 4,
-        key: 0x0123_4567_89ab_cdef,
-        rules: Rules::new(spread, &PORTS, |_, frame| inner_or_outer(frame)),
-    }
-}
-
-/// Workers of 64 frames, which a port of worker 2 takes.
-fn workers(spread: Spread, divided: bool, frame: impl Fn(u8) -> Vec<u8>) -> Vec<usize> {
-    let steering = steering(spread);
-    let frames = (0..64).map(frame);
-    frames
-        .map(|frame| {
-            let to = steering.worker(divided, &frame, inner_or_outer);
-            assert!(!steering.keeps_all(divided) || to == 2);
-            to
-        })
-        .collect()
-}
-
-fn are_spread(workers: &[usize]) -> bool {
-    (0..4).all(|worker| workers.contains(&worker))
+    let client = datagram(999, replication::PORT, &[]);
+    assert_eq!(Kind::of(&client), Kind::Ported, "a client's port");
+    let store = datagram(replication::PORT, replication::PORT, &[]);
+    assert_eq!(Kind::of(&store), Kind::Store);
 }
 
 #[test]
@@ -238,7 +273,7 @@ fn frames_fall_by_key_at_all_ports() {
         assert!(are_spread(&workers(Spread::Key, divided, plain)));
     }
     // Frames without a key stay, or go by their flow.
-    let arp = |to: u8| [&[to; 12][..], &[8, 6], &[0; 40]].concat();
+    let arp = |to: u8| ethernet(to, 0x0806, &[0; 40]);
     assert_eq!(workers(Spread::Key, true, arp), [2; 64]);
     let by_flow = workers(Spread::Flow, false, arp);
     assert_eq!(workers(Spread::Key, false, arp), by_flow);
@@ -247,7 +282,6 @@ fn frames_fall_by_key_at_all_ports() {
 
 #[test]
 fn frames_fall_by_key_where_the_flow_does_not_tell_it() {
-    assert_eq!(steering(Spread::Auto).rules.kinds(), ["GTP-U"]);
     assert!(are_spread(&workers(Spread::Auto, true, tunnelled)));
     assert_eq!(workers(Spread::Auto, true, plain), [2; 64]);
     let by_key = workers(Spread::Key, false, plain);
@@ -259,7 +293,9 @@ fn frames_that_stay_are_not_looked_at() {
     let never = |_: &[u8]| -> Option<u16> { panic!("it costs time") };
     for spread in [Spread::Auto, Spread::Flow] {
         assert_eq!(steering(spread).worker(true, &plain(1), never), 2);
+        assert!(!steering(spread).hands_over_divided());
     }
+    assert!(steering(Spread::Key).hands_over_divided());
     let alone = Steering {
         workers: 1,
         ..steering(Spread::Key)
@@ -271,7 +307,7 @@ fn frames_that_stay_are_not_looked_at() {
 #[test]
 fn keys_with_equal_low_bits_spread_and_none_can_be_chosen() {
     let worker = |state: u16, key| {
-        let steering = Steering {
+        let mut steering = Steering {
             key,
             ..steering(Spread::Key)
         };
@@ -293,23 +329,32 @@ fn keys_with_equal_low_bits_spread_and_none_can_be_chosen() {
 proptest! {
     #[test]
     fn any_bytes_are_of_a_kind_and_fall_to_a_worker(bytes: Vec<u8>, divided: bool) {
-        Kind::of(&bytes);
-        let steering = steering(Spread::Key);
-        let to = steering.worker(divided, &bytes, |frame| word(frame, 0));
-        prop_assert!(to < 4);
+        for spread in [Spread::Auto, Spread::Key] {
+            let to = steering(spread).worker(divided, &bytes, |frame| word(frame, 0));
+            prop_assert!(to < 4);
+        }
     }
 
     #[test]
-    fn any_packet_is_of_a_kind(
-        ethertype in prop::sample::select(vec![0x0800u16, 0x86dd, 0x8100, 0x8864]),
+    fn any_packet_of_a_kind_is_tried_and_left_as_it_was(
+        ethertype in prop::sample::select(vec![0x0800u16, 0x86dd, 0x8100, 0x8864, 0x9999]),
         protocol in prop::sample::select(vec![6u8, 17, 47, 1]),
+        port in prop::sample::select(vec![GTP_U_PORT, VXLAN_PORT, replication::PORT, 5]),
         mut packet: Vec<u8>,
     ) {
-        let at = if ethertype == 0x0800 { 9 } else { 6 };
+        let (at, ports) = if ethertype == 0x0800 { (9, 20) } else { (6, 40) };
         if let Some(byte) = packet.get_mut(at) {
             *byte = protocol;
         }
-        let frame = [&[0; 12][..], &ethertype.to_be_bytes(), &packet].concat();
-        Kind::of(&frame);
+        if let Some(bytes) = packet.get_mut(ports..ports + 4) {
+            bytes[..2].copy_from_slice(&port.to_be_bytes());
+            bytes[2..].copy_from_slice(&port.to_be_bytes());
+        }
+        let frame = ethernet(2, ethertype, &packet);
+        let mut steering = steering(Spread::Auto);
+        let last = |frame: &[u8]| frame.len().checked_sub(2).and_then(|at| word(frame, at));
+        let first = steering.worker(true, &frame, last);
+        prop_assert!(steering.buffer.is_empty() || steering.buffer == frame);
+        prop_assert_eq!(steering.worker(true, &frame, last), first);
     }
 }
