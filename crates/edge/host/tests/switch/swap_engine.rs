@@ -7,7 +7,7 @@ use stateplane_runtime::{
     Preserved, TargetState, Value,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 pub struct SwapEngine {
     state: TargetState,
@@ -15,8 +15,8 @@ pub struct SwapEngine {
     pub announced: Arc<AtomicU64>,
     /// Put at [`MARK`], unless it is 0.
     mark: u8,
-    /// True if frames that carry many flows have keys.
-    keyed: bool,
+    /// Offset of the key of frames that carry many flows, or [`NO_KEY`]. Fellows share it.
+    pub key_at: Arc<AtomicUsize>,
 }
 
 impl SwapEngine {
@@ -30,7 +30,7 @@ impl SwapEngine {
     /// Whose state is that of a tunnel of GTP-U, or of the flow of a message of the store.
     pub fn keyed() -> SwapEngine {
         SwapEngine {
-            keyed: true,
+            key_at: Arc::new(AtomicUsize::new(KEY + 2)),
             ..SwapEngine::default()
         }
     }
@@ -47,13 +47,19 @@ impl Default for SwapEngine {
             state: TargetState::new(&program, 1).expect("and small"),
             announced: Arc::default(),
             mark: 0,
-            keyed: false,
+            key_at: Arc::new(AtomicUsize::new(NO_KEY)),
         }
     }
 }
 
 /// Offset of a number of UDP's destination port.
 const UDP_TO: usize = 36;
+
+/// In place of the offset of a key: frames have none.
+pub const NO_KEY: usize = usize::MAX;
+
+/// Offset of UDP's source port, which the hash of a flow covers.
+pub const UDP_FROM: usize = 34;
 
 /// Offset of the key of a frame that carries many flows.
 pub const KEY: usize = 46;
@@ -129,11 +135,12 @@ impl Engine for SwapEngine {
     }
 
     fn state_key(&mut self, _: Port, frame: &[u8]) -> Option<u16> {
-        if !self.keyed || frame.len() < KEY + 4 || frame[12..14] != [8, 0] {
+        let key_at = self.key_at.load(Ordering::Relaxed);
+        if key_at == NO_KEY || frame.len() < KEY + 4 || frame[12..14] != [8, 0] {
             return None;
         }
         let carries_flows = [GTP_U, STORE].contains(&[frame[UDP_TO], frame[UDP_TO + 1]]);
-        carries_flows.then(|| u16::from_be_bytes([frame[KEY + 2], frame[KEY + 3]]))
+        carries_flows.then(|| u16::from_be_bytes([frame[key_at], frame[key_at + 1]]))
     }
 
     fn parse(&mut self, input: &IngressInput<'_>) -> Vec<u8> {
@@ -180,7 +187,7 @@ impl Fellow for SwapEngine {
             state: self.state.fellow(seed),
             announced: self.announced.clone(),
             mark: self.mark,
-            keyed: self.keyed,
+            key_at: self.key_at.clone(),
         }
     }
 }

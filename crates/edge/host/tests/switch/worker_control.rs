@@ -3,7 +3,9 @@
 
 use crate::namespace::{Host, stay, try_in_namespace};
 use crate::spread::tunnelled;
-use crate::swap_engine::{CPU_PORT, FOR_CONTROLLER, FOR_GROUP, GROUP, KIND, MARK, SwapEngine};
+use crate::swap_engine::{
+    CPU_PORT, FOR_CONTROLLER, FOR_GROUP, GROUP, KEY, KIND, MARK, SwapEngine, UDP_FROM,
+};
 use crate::workers::{FLOWS, assert_whole, datagram, exchange, read, two_links};
 use crate::{frame, ports};
 use stateplane_host::ports::Access;
@@ -282,6 +284,17 @@ fn a_new_program_s_frames_go_by_its_keys() {
             assert_ne!(handed_over(), 0);
             control.work(|_, _| {});
             assert_ne!(handed_over(), 0, "another change leaves it as it is");
+            // Keys depend on entries too, and are tried again when these may have changed.
+            let engine = SwapEngine::keyed();
+            let key_at = engine.key_at.clone();
+            key_at.store(UDP_FROM, Ordering::Relaxed);
+            control.work(move |switch, _| drop(switch.replace_engine(engine)));
+            handed_over();
+            key_at.store(KEY + 2, Ordering::Relaxed);
+            let left_to_the_flow = handed_over();
+            control.work(|_, _| {});
+            let by_key = handed_over();
+            assert_eq!((left_to_the_flow, by_key > 0), (0, true));
         });
     });
 }
