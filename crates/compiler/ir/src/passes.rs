@@ -14,6 +14,7 @@ mod flatten;
 mod fold;
 mod guard;
 mod liveness;
+mod parses;
 mod resets;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ mod unused;
 mod walk;
 
 pub use guard::{Whole, guard};
+pub use parses::parses_only;
 pub use walk::{Part, children, children_mut, each_op, parts, places};
 
 use crate::Program;

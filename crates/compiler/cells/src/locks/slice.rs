@@ -15,7 +15,7 @@ use super::arrays::Arrays;
 use super::leaves::Leaves;
 use super::{Grain, LockPlan};
 use callables::{Name, body, called, name};
-use stateplane_ir::passes::{children, each_op, optimise};
+use stateplane_ir::passes::{children, each_op, optimise, parses_only};
 use stateplane_ir::{
     ActionId, Arg, Callee, CloneKind, Direction, Expr, ExprKind, HashAlgorithm, Op, Program, Stmt,
     TableAction, TableId, Type,
@@ -107,29 +107,6 @@ fn tables(stmts: &[Stmt], applied: &mut BTreeSet<TableId>) {
             tables(list, applied);
         }
     }
-}
-
-/// True if parsers leave nothing behind but headers and metadata.
-fn parses_only(program: &Program) -> bool {
-    fn parses(stmts: &[Stmt]) -> bool {
-        stmts.iter().all(|stmt| match stmt {
-            Stmt::Op(op) => matches!(
-                op,
-                Op::Extract { .. }
-                    | Op::Lookahead { .. }
-                    | Op::Advance { .. }
-                    | Op::PacketLength { .. }
-                    | Op::Verify { .. }
-            ),
-            Stmt::Call { callee, .. } => matches!(callee, Callee::Parser(_)),
-            Stmt::Apply { .. } | Stmt::Loop { .. } => false,
-            _ => children(stmt).into_iter().all(|list| parses(list)),
-        })
-    }
-    program.parsers.iter().all(|parser| {
-        let mut states = parser.states.iter();
-        parses(&parser.init) && states.all(|state| parses(&state.body))
-    })
 }
 
 /// Choices that the slice makes, at statements and operations of the program by their addresses.

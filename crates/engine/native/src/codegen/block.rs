@@ -12,7 +12,8 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use stateplane_ir::{Callee, CloneKind, ControlId, LOOP_LIMIT, MatchKind, Op, Stmt};
+use stateplane_ir::passes::parses_only;
+use stateplane_ir::{CloneKind, ControlId, LOOP_LIMIT, MatchKind, Op, Stmt};
 use stateplane_runtime::DROP_PORT;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -224,33 +225,12 @@ fn clones_in_ingress(plan: &Plan) -> bool {
 /// True if lookups can be announced: there is a table of exact keys or prefixes, and the parser
 /// leaves no trace.
 fn announces(plan: &Plan) -> bool {
-    let mut silent = true;
-    let mut look = |stmt: &Stmt| {
-        silent &= match stmt {
-            Stmt::Op(op) => matches!(
-                op,
-                Op::Extract { .. }
-                    | Op::Lookahead { .. }
-                    | Op::Advance { .. }
-                    | Op::PacketLength { .. }
-                    | Op::Verify { .. }
-            ),
-            Stmt::Call { callee, .. } => matches!(callee, Callee::Parser(_)),
-            _ => true,
-        };
-    };
-    for parser in &plan.program.parsers {
-        crate::plan::each_within(&parser.init, &mut look);
-        for state in &parser.states {
-            crate::plan::each_within(&state.body, &mut look);
-        }
-    }
     let announced = |table: &stateplane_ir::Table| {
         let mut keys = table.keys.iter();
         !table.keys.is_empty()
             && keys.all(|key| matches!(key.match_kind, MatchKind::Exact | MatchKind::Lpm))
     };
-    silent && plan.program.tables.iter().any(announced)
+    parses_only(&plan.program) && plan.program.tables.iter().any(announced)
 }
 
 struct Maker<'a> {
