@@ -161,6 +161,20 @@ fn a_key_follows_the_entries_of_the_tables_on_its_way_for_each_worker() {
 }
 
 #[test]
+fn tables_on_the_way_are_looked_up_by_keys_that_ingress_computes() {
+    let before = TABLE.replace("h.key.kind: exact", "m.x: exact");
+    let body = format!(
+        "m.x = (bit<32>)h.key.j + 1; t.apply(); {}",
+        count("a", "at + (bit<32>)h.key.i")
+    );
+    let mut engine = engine(&before, &body);
+    let table = engine.state_mut().table_mut("t").expect("it exists");
+    table.insert(&entry(4, 30)).expect("it fits");
+    assert_eq!(key(&mut engine, &[0, 1, 3]), Some(31));
+    assert_eq!(key(&mut engine, &[0, 1, 4]), Some(1));
+}
+
+#[test]
 fn an_action_of_a_table_may_take_the_lock() {
     let before = format!(
         "action use_it() {{ {} }} \
@@ -332,7 +346,7 @@ fn statement(numbers: &mut Numbers, depth: usize) -> String {
 fn generated_programs_lock_first_the_element_of_their_frames_keys() {
     let before = format!(
         "{TABLE} action low() {{ m.z = m.z & 15; }} action high(bit<32> by) {{ m.z = m.z + by; }} \
-         table u {{ key = {{ h.key.i: ternary; m.x: exact; }} actions = {{ low; high; }} \
+         table u {{ key = {{ h.key.i: ternary; m.x & 3: exact @name(\"x\"); }} actions = {{ low; high; }} \
                     default_action = low(); }}"
     );
     let (mut known, mut none) = (0, 0);
@@ -353,6 +367,21 @@ fn generated_programs_lock_first_the_element_of_their_frames_keys() {
         let table = engine.state_mut().table_mut("t").expect("it exists");
         for kind in [1u8, 7] {
             table.insert(&entry(kind, kind * 5)).expect("it fits");
+        }
+        let table = engine.state_mut().table_mut("u").expect("it exists");
+        for x in [0u8, 1, 3] {
+            let even = KeyMatch::Mask {
+                value: 0u8.into(),
+                mask: 1u8.into(),
+            };
+            table
+                .insert(&Entry {
+                    keys: vec![even, KeyMatch::Exact(x.into())],
+                    priority: 1,
+                    action: "high".to_owned(),
+                    data: vec![(x + 5).into()],
+                })
+                .expect("it fits");
         }
         for _ in 0..40 {
             let mut byte = || numbers.below(256) as u8;
