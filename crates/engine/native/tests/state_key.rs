@@ -98,7 +98,10 @@ fn a_key_is_the_index_of_the_element_that_is_locked_first() {
     let mut engine = engine("", &both);
     assert_eq!(key(&mut engine, &[0, 5, 6]), Some(5));
     assert_eq!(key(&mut engine, &[0, 63, 6]), Some(63));
-    assert_eq!(counted(&engine, "a"), [], "a question changes nothing");
+    assert!(
+        counted(&engine, "a").is_empty(),
+        "a question changes nothing"
+    );
     pass(&mut engine, &[0, 5, 6]);
     assert_eq!(
         (counted(&engine, "a"), counted(&engine, "b")),
