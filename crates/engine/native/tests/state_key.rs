@@ -6,8 +6,8 @@ use stateplane_runtime::{
     Engine, Entry, Fellow, IngressInput, InstanceType, KeyMatch, Preserved, Value,
 };
 
-/// A program whose ingress has `before` in front of `apply { body }`. Registers `a` and `b` have 64
-/// elements, `single` has one; `drawn` is written by no packet. The header has four bytes, and the
+/// A program whose ingress has `before` in front of `apply { body }`. Registers `a` and `b` have 512
+/// elements, `kinds` has 256, `single` has one; `drawn` is written by no packet. The header has four bytes, and the
 /// parser reads a second one behind it if the first byte is 7.
 fn program(before: &str, body: &str) -> Program {
     let text = format!(
@@ -15,9 +15,10 @@ fn program(before: &str, body: &str) -> Program {
          header key_t {{ bit<8> kind; bit<8> i; bit<8> j; bit<8> k; }}\n\
          struct headers_t {{ key_t key; key_t inner; }}\n\
          struct metadata_t {{ bit<32> x; bit<32> y; bit<32> z; }}\n\
-         register<bit<64>>(64) a;\nregister<bit<64>>(64) b;\nregister<bit<64>>(1) single;\n\
+         register<bit<64>>(512) a;\nregister<bit<64>>(512) b;\n\
+         register<bit<64>>(256) kinds;\nregister<bit<64>>(1) single;\n\
          register<bit<32>>(4) drawn;\n\
-         @unit[\"u\", 2] register<bit<64>>(64) items;\n\
+         @unit[\"u\", 2] register<bit<64>>(1024) items;\n\
          parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
                   inout standard_metadata_t s) {{\n\
              state start {{ p.extract(h.key);\n\
@@ -243,6 +244,18 @@ fn a_lock_that_all_frames_take_is_no_key() {
     );
     let free = "a.read(v, (bit<32>)h.key.i); a.write((bit<32>)h.key.i, v + 1);";
     assert_eq!(key(&mut engine("", free), &[0, 1]), None, "no lock at all");
+}
+
+#[test]
+fn a_lock_that_many_frames_share_is_no_key() {
+    let kind = count("kinds", "(bit<32>)h.key.kind");
+    assert_eq!(key(&mut engine("", &kind), &[0, 1]), None);
+    let then = format!("{kind} {}", count("a", "(bit<32>)h.key.i"));
+    assert_eq!(
+        key(&mut engine("", &then), &[0, 1]),
+        Some(1),
+        "the next one is"
+    );
 }
 
 #[test]

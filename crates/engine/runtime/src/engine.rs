@@ -210,9 +210,9 @@ pub trait Engine {
         let _ = (port, frame);
     }
 
-    /// Key of the state that a frame that comes by `port` will lock first, as the program computes
-    /// it from the frame: frames with equal state lock it by equal keys. `None` if the frame locks
-    /// nothing by a key, or if the key does not follow from the frame.
+    /// Key of the state that a frame that comes by `port` will lock, as the program computes it from
+    /// the frame: frames with equal state have equal keys. `None` if the frame locks nothing by a
+    /// key, or if the key does not follow from the frame.
     fn state_key(&mut self, port: Port, frame: &[u8]) -> Option<u16> {
         let _ = (port, frame);
         None

@@ -18,8 +18,10 @@ use std::path::PathBuf;
 ///
 /// With --locks it shows what several workers (`run --workers`) that run the program lock in its
 /// atomic blocks: registers and meters that have their locks together, in the order in which blocks
-/// take them; a lock for each element, with the index, or one for all, with the reason. With --json
-/// that is an object a line for each program behind those of its warnings: program, locks.
+/// take them; a lock for each element, with the index, or one for all, with the reason; and whether
+/// frames have keys by which they go to workers (`run --spread`). With --json that is an object a line
+/// for each program behind those of its warnings: program, locks, key-follows-from-frame,
+/// tables-of-key.
 #[derive(Args)]
 pub struct CheckArguments {
     /// P4-16 programs for v1model, each compiled on its own

@@ -154,7 +154,7 @@ fn locks_of_atomic_blocks_are_shown() {
          bench/p4/keyed.p4: locks of atomic blocks, in the order in which they are taken\n\
          1. packets, bytes: a lock for each of 65536 elements\n\
          \x20  index: bit<32>(hdr.udp.src)\n\
-         The first lock that a packet takes follows from its frame.\n"
+         Workers tell the key of a frame (run --spread) from its bytes.\n"
     );
 }
 
@@ -176,7 +176,7 @@ fn of_a_replicated_program_a_lock_for_each_unit_is_shown() {
     );
     assert!(!told.contains("one lock for all elements"), "{told}");
     assert!(told.lines().all(|line| line.len() < 400), "{told}");
-    let tables = "follows from its frame and the entries of NatIngress.classify.interfaces, ";
+    let tables = "from its bytes and the entries of NatIngress.classify.interfaces, ";
     assert!(told.contains(tables), "{told}");
 
     let output = run(&["check", "--locks", "--json", "apps/nat/nat.p4"]);
@@ -184,8 +184,8 @@ fn of_a_replicated_program_a_lock_for_each_unit_is_shown() {
     assert_eq!(object["locks"][0]["each"], "unit");
     assert_eq!(object["locks"][0]["units"], 16384);
     assert_eq!(object["locks"][0]["elements"], 4);
-    assert_eq!(object["first-lock-follows-from-frame"], true);
-    let tables = object["tables-of-first-lock"].as_array().expect("a list");
+    assert_eq!(object["key-follows-from-frame"], true);
+    let tables = object["tables-of-key"].as_array().expect("a list");
     assert!(tables.contains(&"NatIngress.classify.interfaces".into()));
 }
 

@@ -58,7 +58,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta,
 }
 control Check(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    register<bit<32>>(256) totals;
+    register<bit<32>>(1024) totals;
     apply {
         if (hdr.inner.isValid()) {
             bit<32> state = (bit<32>) hdr.inner.destination[7:0];

@@ -22,6 +22,10 @@ use stateplane_ir::{
 };
 use std::collections::BTreeSet;
 
+/// Locks of a domain whose index is a key, at least. Fewer are those of kinds of traffic, such as
+/// protocols and ports: one of them may be of nearly all packets, and would give them to one worker.
+const LEAST_LOCKS: u64 = 512;
+
 /// A slice of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeySlice {
@@ -37,7 +41,7 @@ pub struct KeySlice {
 /// The slice of `program` for the locks of `plan`, which was made for it
 /// ([`locks`](super::locks())).
 ///
-/// `None` if no key follows from a frame: nothing is locked by a key, each key depends on more
+/// `None` if no key follows from a frame: nothing is locked by a key of many, each key depends on more
 /// than the frame and entries or on none of the frame's bytes, the parser does more than parse, or
 /// the program is too large to be followed.
 pub fn key_slice(program: &Program, plan: &LockPlan) -> Option<KeySlice> {
@@ -324,13 +328,13 @@ impl<'p> Slicer<'p> {
             Op::Uses { units, numbers } => (self.plan.of_units(units), numbers.first()?),
             _ => return None,
         };
-        let is_refused = match &self.plan.domains[domain?].grain {
-            Grain::Element { .. } | Grain::Unit { .. } => {
-                self.choices.refused.contains(&std::ptr::from_ref(op))
-            }
-            Grain::Whole(_) => true,
+        let locks = match &self.plan.domains[domain?].grain {
+            Grain::Element { length, .. } => *length,
+            Grain::Unit { count, .. } => *count,
+            Grain::Whole(_) => 1,
         };
-        (!is_refused).then_some(index)
+        let is_refused = self.choices.refused.contains(&std::ptr::from_ref(op));
+        (locks >= LEAST_LOCKS && !is_refused).then_some(index)
     }
 
     /// True for operations that depend on the frame alone and leave nothing behind.

@@ -58,18 +58,18 @@ fn to_text(path: &Path, plan: &LockPlan, slice: Option<&KeySlice>) -> String {
     }
     text += &match slice {
         Some(slice) if slice.applied.is_empty() => {
-            "The first lock that a packet takes follows from its frame.\n".to_owned()
+            "Workers tell the key of a frame (run --spread) from its bytes.\n".to_owned()
         }
         Some(slice) => format!(
-            "The first lock that a packet takes follows from its frame and the entries of {}.\n",
+            "Workers tell the key of a frame (run --spread) from its bytes and the entries of {}.\n",
             applied(slice).join(", ")
         ),
-        None => "No lock that a packet takes first follows from its frame.\n".to_owned(),
+        None => "Workers tell no key of a frame (run --spread).\n".to_owned(),
     };
     text
 }
 
-/// Names of the tables on the way to the first lock.
+/// Names of the tables on which the key depends.
 fn applied(slice: &KeySlice) -> Vec<&str> {
     let tables = slice.applied.iter();
     let tables = tables.map(|id| slice.program.tables[id.index()].name.as_str());
@@ -150,8 +150,8 @@ fn to_json(path: &Path, plan: &LockPlan, slice: Option<&KeySlice>) -> Value {
     json!({
         "program": path.display().to_string(),
         "locks": domains.collect::<Vec<_>>(),
-        "first-lock-follows-from-frame": slice.is_some(),
-        "tables-of-first-lock": slice.map(applied).unwrap_or_default(),
+        "key-follows-from-frame": slice.is_some(),
+        "tables-of-key": slice.map(applied).unwrap_or_default(),
     })
 }
 
