@@ -10,6 +10,7 @@
 //! block takes all of these that it needs where it names the units that it uses.
 
 mod arrays;
+mod callables;
 mod domains;
 mod leaves;
 mod outside;

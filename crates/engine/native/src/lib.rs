@@ -109,7 +109,7 @@ struct Shared {
     slice: Option<Slice>,
 }
 
-/// What computes the keys of frames.
+/// The slice that computes keys of frames, and its code.
 #[derive(Debug)]
 struct Slice {
     of: KeySlice,

@@ -14,23 +14,12 @@ use stateplane_ir::Program;
 use stateplane_native::Compiled;
 use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
 use std::collections::{BTreeMap, VecDeque};
+use support::Numbers;
 
 const PACKETS: u64 = 2_000;
 
 /// Elements of the registers of which units consist.
 const ELEMENTS: u64 = 32;
-
-/// Numbers of a small generator (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 8) as usize % limit
-    }
-}
 
 /// A statement of a block, whose effect depends on those of others before it.
 fn statement(numbers: &mut Numbers, depth: usize) -> String {

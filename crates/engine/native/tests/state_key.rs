@@ -1,14 +1,22 @@
 //! Keys of frames: the index of the first lock that a packet takes, known before it runs.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "other tests' support has threads"
+)]
+
+mod support;
+
 use stateplane_ir::Program;
 use stateplane_native::{Compiled, Native};
 use stateplane_runtime::{
     Engine, Entry, Fellow, IngressInput, InstanceType, KeyMatch, Preserved, Value,
 };
+use support::Numbers;
 
 /// A program whose ingress has `before` in front of `apply { body }`. Registers `a` and `b` have 512
-/// elements, `kinds` has 256, `single` has one; `drawn` is written by no packet. The header has four bytes, and the
-/// parser reads a second one behind it if the first byte is 7.
+/// elements, `kinds` has 256, `single` has one; `drawn` is written by no packet. The header has four
+/// bytes, and the parser reads a second one behind it if the first byte is 7.
 fn program(before: &str, body: &str) -> Program {
     let text = format!(
         "#include <core.p4>\n#include <v1model.p4>\n\
@@ -291,28 +299,24 @@ fn a_value_is_followed_through_calls_and_structs() {
 }
 
 #[test]
+fn an_action_that_is_left_before_its_lock_leads_to_the_next_one() {
+    let first = format!(
+        "action first() {{ if (h.key.k == 0) {{ return; }} {} }}",
+        count("a", "(bit<32>)h.key.i")
+    );
+    let body = format!("first(); {}", count("b", "(bit<32>)h.key.j"));
+    let mut engine = engine(&first, &body);
+    assert_eq!(key(&mut engine, &[0, 5, 6, 1]), Some(5));
+    assert_eq!(key(&mut engine, &[0, 5, 6, 0]), Some(6));
+}
+
+#[test]
 fn frames_that_are_too_short_have_a_key_or_none_and_break_nothing() {
     let mut engine = engine("", &count("a", "(bit<32>)h.key.i"));
     for length in 0..8 {
         let _ = engine.state_key(3, &[1; 8][..length]);
     }
     assert_eq!(key(&mut engine, &[0, 8]), Some(8));
-}
-
-/// Numbers of a small generator (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 8) as usize % limit
-    }
-
-    fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len())]
-    }
 }
 
 /// A statement on the way to a lock.
@@ -328,6 +332,7 @@ fn statement(numbers: &mut Numbers, depth: usize) -> String {
     ]);
     match numbers.below(if depth > 2 { 4 } else { 8 }) {
         0 | 1 => format!("{to} = {from};\n"),
+        2 if numbers.below(4) == 0 => "if (h.key.k[4:4] == 1) { left(); }\n".to_owned(),
         2 => format!("{to} = {to} + {from};\n"),
         3 => format!("drawn.read({to}, {});\n", numbers.below(4)),
         4 => format!("t.apply(); {to} = {to} ^ at;\n"),
@@ -363,7 +368,9 @@ fn generated_programs_lock_first_the_element_of_their_frames_keys() {
     let before = format!(
         "{TABLE} action low() {{ m.z = m.z & 15; }} action high(bit<32> by) {{ m.z = m.z + by; }} \
          table u {{ key = {{ h.key.i: ternary; m.x & 3: exact @name(\"x\"); }} actions = {{ low; high; }} \
-                    default_action = low(); }}"
+                    default_action = low(); }} \
+         action left() {{ if (h.key.k[5:5] == 1) {{ return; }} m.y = m.y + 1; {} exit; }}",
+        count("b", "(m.y + (bit<32>)h.key.j) & 63")
     );
     let (mut known, mut none) = (0, 0);
     for seed in 0..120 {

@@ -1,6 +1,7 @@
 //! Uses of arrays as the text of a program has them, followed or not.
 
 use super::arrays::Arrays;
+use super::callables::{Name, body, name};
 use super::state::Set;
 use stateplane_ir::passes::each_op;
 use stateplane_ir::{Callee, Op, Program, Stmt, TableId};
@@ -57,7 +58,7 @@ struct Search<'p> {
     program: &'p Program,
     arrays: &'p Arrays,
     atomic: Set,
-    seen: BTreeSet<(u8, u32)>,
+    seen: BTreeSet<Name>,
 }
 
 impl<'p> Search<'p> {
@@ -121,16 +122,9 @@ impl<'p> Search<'p> {
     }
 
     fn callee(&mut self, callee: Callee) {
-        let program = self.program;
-        let (kind, id, body) = match callee {
-            Callee::Action(id) => (0, id.0, &program.actions[id.index()].body),
-            Callee::Function(id) => (1, id.0, &program.functions[id.index()].body),
-            Callee::Control(id) => (2, id.0, &program.controls[id.index()].body),
-            // All parsers are looked at.
-            Callee::Parser(_) => return,
-        };
-        if self.seen.insert((kind, id)) {
-            self.stmts(body, true);
+        // All parsers are looked at.
+        if self.seen.insert(name(callee)) {
+            self.stmts(body(self.program, callee), true);
         }
     }
 }

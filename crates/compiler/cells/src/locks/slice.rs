@@ -6,15 +6,14 @@
 //! lock depends on more than the frame and entries of tables (registers that packets write, time),
 //! the slice takes the way that leads there.
 
-mod callables;
 mod follow;
 mod marks;
 mod needed;
 
 use super::arrays::Arrays;
+use super::callables::{Name, body, called, name};
 use super::leaves::Leaves;
 use super::{Grain, LockPlan};
-use callables::{Name, body, called, name};
 use stateplane_ir::passes::{children, each_op, optimise, parses_only};
 use stateplane_ir::{
     ActionId, Arg, Callee, CloneKind, Direction, Expr, ExprKind, HashAlgorithm, Op, Program, Stmt,
@@ -175,13 +174,7 @@ impl<'p> Slicer<'p> {
     /// True if each way through a statement tells a key.
     fn tells(&self, stmt: &Stmt) -> bool {
         let all_tell = |body: &[Stmt]| {
-            let leaves = |stmt: &&Stmt| {
-                matches!(
-                    stmt,
-                    Stmt::Break | Stmt::Continue | Stmt::Return | Stmt::Exit
-                )
-            };
-            let reached = body.iter().take_while(|stmt| !leaves(stmt));
+            let reached = body.iter().take_while(|stmt| !may_leave(stmt));
             { reached }.any(|stmt| self.tells(stmt))
         };
         match (self.way(stmt), stmt) {
@@ -346,6 +339,14 @@ impl<'p> Slicer<'p> {
             _ => false,
         }
     }
+}
+
+/// True if some way through a statement leaves the callable around it.
+fn may_leave(stmt: &Stmt) -> bool {
+    matches!(
+        stmt,
+        Stmt::Break | Stmt::Continue | Stmt::Return | Stmt::Exit
+    ) || children(stmt).into_iter().flatten().any(may_leave)
 }
 
 /// Asks for a clone to the session of that number.

@@ -11,6 +11,22 @@ use std::sync::Barrier;
 pub const WORKERS: u64 = 4;
 pub const PACKETS: u64 = 60_000;
 
+/// Numbers of a small generator (xorshift).
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 8) as usize % limit
+    }
+
+    pub fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len())]
+    }
+}
+
 /// `count` is what ingress does; there are the registers `plain`, `other` and `wide`, `one`, `two`
 /// and the longer `three`, `items` and `more` in 8 units `u` of 4 elements, and the counter
 /// `packets`.

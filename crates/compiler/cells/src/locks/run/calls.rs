@@ -1,5 +1,6 @@
 //! Tables, and calls of actions, controls and functions.
 
+use super::super::callables::{body, frame};
 use super::Run;
 use stateplane_ir::{Arg, Callee, Direction, Param, Place, Stmt, TableId, VarId};
 
@@ -48,37 +49,25 @@ impl<'p> Run<'p> {
     pub(super) fn call(&mut self, callee: Callee, args: &[Arg], result: Option<&Place>) {
         let args: Vec<&Arg> = args.iter().collect();
         let program = self.program;
-        match callee {
-            Callee::Action(id) => {
-                let action = &program.actions[id.index()];
-                self.invoke((&action.params, &action.locals, &action.body), &args, None);
-            }
-            Callee::Control(id) => {
-                let control = &program.controls[id.index()];
-                let parts = (&control.params[..], &control.locals[..], &control.body[..]);
-                self.invoke(parts, &args, None);
-            }
-            Callee::Function(id) => {
-                let function = &program.functions[id.index()];
-                let parts = (
-                    &function.params[..],
-                    &function.locals[..],
-                    &function.body[..],
-                );
-                if let Some(var) = function.result {
-                    self.reset(&[var]);
-                }
-                self.invoke(parts, &args, function.result.zip(result));
-            }
+        if let Callee::Parser(_) = callee {
             // Parsers call parsers, and no control does.
-            Callee::Parser(_) => {
-                for arg in args {
-                    if let Arg::Out(place) | Arg::InOut(place) = arg {
-                        self.obscure(place, "?");
-                    }
+            for arg in args {
+                if let Arg::Out(place) | Arg::InOut(place) = arg {
+                    self.obscure(place, "?");
                 }
             }
+            return;
         }
+        let returned = match callee {
+            Callee::Function(id) => program.functions[id.index()].result,
+            _ => None,
+        };
+        if let Some(var) = returned {
+            self.reset(&[var]);
+        }
+        let (params, locals) = frame(program, callee);
+        let parts = (params, locals, body(program, callee));
+        self.invoke(parts, &args, returned.zip(result));
     }
 
     fn invoke(

@@ -1,7 +1,7 @@
 //! Follows values through parser and ingress: which branches and indices depend on more than the
 //! frame and entries of tables.
 
-use super::callables::{body, frame, name};
+use super::super::callables::{Name, body, frame, name};
 use super::marks::{Mark, Marks};
 use super::{Slicer, Way};
 use stateplane_ir::passes::{Part, children, parts};
@@ -350,7 +350,7 @@ impl<'p> Follow<'_, 'p> {
         self.write_unknown(stmt, &mut BTreeSet::new());
     }
 
-    fn write_unknown(&mut self, stmt: &Stmt, seen: &mut BTreeSet<super::Name>) {
+    fn write_unknown(&mut self, stmt: &Stmt, seen: &mut BTreeSet<Name>) {
         self.statements += 1;
         if self.statements >= MOST_STATEMENTS {
             return;
@@ -397,8 +397,8 @@ impl<'p> Follow<'_, 'p> {
         });
     }
 
-    /// What a callable writes is unknown, and so is what its arguments get from it.
-    fn run_unknown(&mut self, callee: Callee, args: &[Arg], seen: &mut BTreeSet<super::Name>) {
+    /// Marks all that a callable writes as unknown, and the arguments that get it.
+    fn run_unknown(&mut self, callee: Callee, args: &[Arg], seen: &mut BTreeSet<Name>) {
         let program = self.slicer.program;
         let (params, _) = frame(program, callee);
         // A parameter keeps no marks but those of what this run writes.

@@ -1,8 +1,8 @@
 //! Statements that a slice needs to compute its key: those that write what is read on the way to it.
 
+use super::super::callables::{Name, body, frame, name};
 use super::super::leaves::{Leaf, Leaves};
 use super::super::state::Set;
-use super::callables::{Name, body, frame, name};
 use stateplane_ir::passes::{Part, children, children_mut, parts, places};
 use stateplane_ir::{
     ActionId, Arg, Callee, ControlId, Expr, ExprKind, FunctionId, Op, Place, Program, Stmt, TableId,
@@ -87,7 +87,7 @@ impl Needs<'_> {
         places(value, &mut |place| self.need_place(place));
     }
 
-    /// Where leaves of `to` are needed, so are those of `from` that are written there.
+    /// Needs those leaves of `from` that are written to needed leaves of `to`.
     fn need_copied(&mut self, to: Range<Leaf>, from: Range<Leaf>) {
         if to.len() == from.len() {
             for (to, from) in to.zip(from) {

@@ -1,4 +1,4 @@
-//! What controls call.
+//! Callables: names, parameters, statements, and the calls among them.
 
 use stateplane_ir::passes::children;
 use stateplane_ir::{Callee, Param, Program, Stmt, VarId};
@@ -48,7 +48,7 @@ pub(super) fn body(program: &Program, callee: Callee) -> &[Stmt] {
     }
 }
 
-/// Adds all that statements call, and apply, and what that calls.
+/// Adds all callables that statements call or apply, and those that these call.
 pub(super) fn called(program: &Program, stmts: &[Stmt], seen: &mut BTreeSet<Name>) {
     for stmt in stmts {
         let mut add = |callee: Callee| {
