@@ -23,10 +23,20 @@ impl TargetState {
     /// sets are copies, counters and events begin at zero and add to this one's. `seed` determines
     /// its pseudo-random numbers.
     pub fn fellow(&mut self, seed: u64) -> TargetState {
+        let tables = self.tables.iter_mut().map(Table::fellow).collect();
         TargetState {
-            tables: self.tables.iter_mut().map(Table::fellow).collect(),
-            registers: self.registers.iter().map(Register::share).collect(),
             counters: self.counters.iter().map(Counter::fellow).collect(),
+            random: crate::hash::Random::new(seed),
+            ..self.beside(tables)
+        }
+    }
+
+    /// A state with these tables that shares all that is shared with this one, and copies the rest. It
+    /// counts nothing.
+    fn beside(&self, tables: Vec<Table>) -> TargetState {
+        TargetState {
+            tables,
+            registers: self.registers.iter().map(Register::share).collect(),
             meters: self.meters.iter().map(Meter::share).collect(),
             value_sets: self.value_sets.clone(),
             profiles: self.profiles.clone(),
@@ -35,7 +45,6 @@ impl TargetState {
                 ..Events::default()
             },
             custom_crc: self.custom_crc,
-            random: crate::hash::Random::new(seed),
             locks: self.locks.share(),
             ..TargetState::default()
         }
@@ -57,20 +66,7 @@ impl TargetState {
                 Table::new(&slice.program, &slice.program.tables[id])?
             });
         }
-        Ok(TargetState {
-            tables,
-            registers: self.registers.iter().map(Register::share).collect(),
-            meters: self.meters.iter().map(Meter::share).collect(),
-            value_sets: self.value_sets.clone(),
-            profiles: self.profiles.clone(),
-            events: Events {
-                parser_errors: vec![0; self.events.parser_errors.len()],
-                ..Events::default()
-            },
-            custom_crc: self.custom_crc,
-            locks: self.locks.share(),
-            ..TargetState::default()
-        })
+        Ok(self.beside(tables))
     }
 
     /// As [`follow`](Self::follow), for a state made by [`of_slice`](Self::of_slice).
