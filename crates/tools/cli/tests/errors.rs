@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::time::Duration;
-use support::{Running, errors, missing, repository, stateplane};
+use support::{Running, captures, errors, missing, repository, stateplane};
 
 const INPUT: i32 = 2;
 const PROGRAM: i32 = 3;
@@ -577,19 +577,10 @@ fn long_faults_need_packets_that_checkers_can_order() {
 fn a_damaged_capture_is_an_error_with_its_record() {
     let folder = Folder::new();
     let path = folder.0.path().join("cut.pcap");
-    let mut bytes = Vec::new();
-    for field in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
-        bytes.extend(field.to_le_bytes());
-    }
-    for field in [0, 0, 60, 60] {
-        bytes.extend(u32::to_le_bytes(field));
-    }
-    bytes.extend([0; 60]);
+    let mut bytes = captures::empty();
+    captures::add(&mut bytes, 0, 60, &[0; 60]);
     // The second record's header says 60 bytes, of which ten are there.
-    for field in [0, 0, 60, 60] {
-        bytes.extend(u32::to_le_bytes(field));
-    }
-    bytes.extend([0; 10]);
+    captures::add(&mut bytes, 0, 60, &[0; 10]);
     fs::write(&path, &bytes).unwrap();
     let port = format!("0=pcap:{},", path.display());
     let arguments = ["run", "docs/examples/cable.p4", "--port", &port];

@@ -124,7 +124,7 @@ fn connections_survive_their_switch() {
     nothing_left(owner, &[]);
 }
 
-/// What `stateplane lab run` told.
+/// Output of `stateplane lab run`.
 struct Judged {
     reports: serde_json::Value,
     /// Everything that it said.

@@ -9,7 +9,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Output;
-use support::{errors, stateplane};
+use support::{captures, errors, stateplane};
 
 const PACKETS: u32 = 200;
 const FLOWS: u32 = 4;
@@ -41,22 +41,10 @@ fn with_burst(number: u32) -> u32 {
     slow * 10_000 + (number - slow) * 1000
 }
 
-/// A capture (pcap, µs, Ethernet); `at`: when each packet comes, in µs.
+/// Writes a capture; `at`: when each packet comes, in µs.
 fn capture(path: &Path, at: fn(u32) -> u32) {
-    let mut bytes = Vec::new();
-    for word in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 1u32] {
-        bytes.extend(word.to_be_bytes());
-    }
-    for number in 0..PACKETS {
-        let frame = frame(number % FLOWS);
-        let length = frame.len() as u32;
-        let at = at(number);
-        for word in [at / 1_000_000, at % 1_000_000, length, length] {
-            bytes.extend(word.to_be_bytes());
-        }
-        bytes.extend(frame);
-    }
-    fs::write(path, bytes).expect("a capture is written");
+    let frames = (0..PACKETS).map(|number| (at(number), frame(number % FLOWS)));
+    fs::write(path, captures::of(frames)).expect("a capture is written");
 }
 
 fn run(folder: &Path, program: &str, at: fn(u32) -> u32, rest: &[&str]) -> Output {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use support::namespaces::Namespaces;
-use support::{Running, STATEPLANE, errors, missing, repository, stateplane};
+use support::{Running, STATEPLANE, captures, errors, missing, repository, stateplane};
 
 /// Time for a view to become complete, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -204,13 +204,11 @@ fn what_cannot_be_shown_is_refused_with_a_code() {
     let other = file("other", b"no capture, but long enough to have a header");
     refuses(&["--trace", &other, "--once"], 2, &["error[H207]"]);
     // A header, and a record of which most is missing.
-    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
-    let mut bytes: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
+    let mut bytes = captures::empty();
     let empty = file("empty.pcap", &bytes);
     let no_packet = ["error[H207]", "no IPv4 packet"];
     refuses(&["--trace", &empty, "--once"], 2, &no_packet);
-    bytes.extend([1_u32, 0, 60, 60].into_iter().flat_map(u32::to_le_bytes));
-    bytes.extend([0; 20]);
+    captures::add(&mut bytes, 1_000_000, 60, &[0; 20]);
     let cut = file("cut.pcap", &bytes);
     refuses(
         &["--trace", &cut, "--once"],

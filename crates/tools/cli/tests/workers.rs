@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use support::{Running, errors, repository, stateplane};
+use support::{Running, captures, errors, repository, stateplane};
 
 const FRAMES: u32 = 40_000;
 const FLOWS: u32 = 64;
@@ -53,25 +53,22 @@ control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 V1Switch(P(), Check(), I(), E(), Check(), D()) main;
 "#;
 
-/// A capture of frames of `FLOWS` flows in turn, little-endian, of Ethernet.
+/// A frame of one of `FLOWS` flows.
+fn frame(number: u32) -> [u8; LENGTH] {
+    let mut frame = [0; LENGTH];
+    frame[12..14].copy_from_slice(&[0x08, 0x00]);
+    frame[14] = 0x45;
+    frame[23] = 17;
+    frame[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+    frame[34..36].copy_from_slice(&(1000 + (number % FLOWS) as u16).to_be_bytes());
+    frame[36..38].copy_from_slice(&53u16.to_be_bytes());
+    frame[NUMBER..NUMBER + 4].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+/// A capture of frames of all flows in turn.
 fn capture() -> Vec<u8> {
-    let header = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1];
-    let mut bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
-    for number in 0..FRAMES {
-        for word in [0, number % 1_000_000, LENGTH as u32, LENGTH as u32] {
-            bytes.extend(word.to_le_bytes());
-        }
-        let mut frame = [0; LENGTH];
-        frame[12..14].copy_from_slice(&[0x08, 0x00]);
-        frame[14] = 0x45;
-        frame[23] = 17;
-        frame[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
-        frame[34..36].copy_from_slice(&(1000 + (number % FLOWS) as u16).to_be_bytes());
-        frame[36..38].copy_from_slice(&53u16.to_be_bytes());
-        frame[NUMBER..NUMBER + 4].copy_from_slice(&number.to_be_bytes());
-        bytes.extend(frame);
-    }
-    bytes
+    captures::of((0..FRAMES).map(|number| (number, frame(number))))
 }
 
 fn number(frame: &[u8], at: usize) -> u32 {

@@ -7,11 +7,11 @@ mod support;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 use support::namespaces::Namespaces;
-use support::{Running, STATEPLANE, errors, missing, stateplane};
+use support::{Running, captures, errors, followed, missing, stateplane};
 
 const FRAMES: u32 = 20_000;
 const STATES: u32 = 64;
@@ -115,23 +115,9 @@ fn frame(number: u32) -> [u8; LENGTH] {
     frame
 }
 
-/// A capture of the tunnel's frames, little-endian, of Ethernet, one each 50 µs.
+/// A capture of the tunnel's frames, one each 50 µs.
 fn capture() -> Vec<u8> {
-    let header = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1];
-    let mut bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
-    for number in 0..FRAMES {
-        let time = 50 * number;
-        for word in [
-            time / 1_000_000,
-            time % 1_000_000,
-            LENGTH as u32,
-            LENGTH as u32,
-        ] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(frame(number));
-    }
-    bytes
+    captures::of((0..FRAMES).map(|number| (50 * number, frame(number))))
 }
 
 /// Checks that all frames came back, those of each state in order, with the counts of their order.
@@ -204,17 +190,9 @@ fn frames_of_a_tunnel_in_a_capture_go_to_workers_by_key() {
     }
 }
 
-/// Runs a program in a namespace, and waits until it is ready.
+/// Runs a program in a namespace, and keeps what it says.
 fn start(namespaces: &Namespaces, name: &str, arguments: &[&str]) -> Running {
-    let mut command = namespaces.command(name, STATEPLANE);
-    let piped = std::process::Stdio::piped;
-    command.args(arguments).stdout(piped()).stderr(piped());
-    let mut running = Running::start(&mut command);
-    let mut line = String::new();
-    let output = running.child().stdout.take().expect("it is piped");
-    BufReader::new(output).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
-    running
+    followed::start_with(namespaces, name, arguments, Stdio::piped())
 }
 
 fn stop(mut running: Running) -> String {

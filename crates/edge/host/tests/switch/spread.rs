@@ -229,7 +229,7 @@ fn messages_between_two_switches_pass_sealed() {
     });
 }
 
-/// What comes sealed is opened before it is handed over, and falls where the opened message would.
+/// Sealed messages are opened before they are handed over, and fall where the opened ones would.
 #[test]
 fn sealed_messages_go_to_the_workers_of_their_keys() {
     for spread in [Spread::Auto, Spread::Key] {

@@ -89,13 +89,18 @@ pub fn switch_file(more: &str) -> String {
 
 /// Starts the built command in a namespace, and waits until it is ready.
 pub fn start(net: &Namespaces, name: &str, arguments: &[&str]) -> Running {
+    start_with(net, name, arguments, Stdio::null())
+}
+
+/// Like [`start`], with its errors to `errors`.
+pub fn start_with(net: &Namespaces, name: &str, arguments: &[&str], errors: Stdio) -> Running {
     let mut command = net.command(name, STATEPLANE);
     command
         .args(arguments)
         .current_dir(repository())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+        .stderr(errors);
     let mut running = Running::start(&mut command);
     let output = running.child().stdout.take().unwrap();
     let mut line = String::new();

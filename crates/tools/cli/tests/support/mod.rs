@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 #![allow(clippy::disallowed_types)]
 
+pub mod captures;
 pub mod cluster;
 pub mod etcd;
 pub mod followed;

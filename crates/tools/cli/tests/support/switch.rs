@@ -1,6 +1,6 @@
 //! A switch that runs and serves P4Runtime.
 
-use super::STATEPLANE;
+use super::{STATEPLANE, captures};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -47,10 +47,7 @@ impl Served {
     /// Starts `program` on `engine` with a CPU port 510 and a port 0 at which nothing comes:
     /// a capture without frames in `folder`.
     pub fn alone(program: &Path, engine: &str, folder: &Path, options: &[&str]) -> Served {
-        // The header of a capture, little-endian, of Ethernet.
-        let header = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1];
-        let bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
-        std::fs::write(folder.join("in.pcap"), bytes).unwrap();
+        std::fs::write(folder.join("in.pcap"), captures::empty()).unwrap();
         let mut command = Command::new(STATEPLANE);
         command
             .current_dir(folder)

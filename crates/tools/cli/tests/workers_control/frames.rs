@@ -1,5 +1,6 @@
 //! Frames of many flows at the pace of a capture, and what a program writes into them.
 
+use crate::support::captures;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -112,18 +113,10 @@ pub fn frame(number: u32) -> [u8; LENGTH] {
     frame
 }
 
-/// Writes a capture of all frames, little-endian, of Ethernet.
+/// Writes a capture of all frames.
 pub fn write(path: &Path) {
-    let header = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1];
-    let mut bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
-    for number in 0..FRAMES {
-        let (time, length) = (number * SPACING_US, LENGTH as u32);
-        for word in [time / 1_000_000, time % 1_000_000, length, length] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(frame(number));
-    }
-    fs::write(path, bytes).unwrap();
+    let frames = (0..FRAMES).map(|number| (number * SPACING_US, frame(number)));
+    fs::write(path, captures::of(frames)).unwrap();
 }
 
 /// A frame that came back.

@@ -27,7 +27,7 @@ pub enum Spread {
     Key,
 }
 
-/// What one worker knows to choose a frame's worker.
+/// Chooses the workers of the frames that come to one of them.
 #[derive(Debug)]
 pub(super) struct Steering {
     /// Number of the worker that chooses.

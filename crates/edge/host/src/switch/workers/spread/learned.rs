@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 128;
 /// Changes of a byte that are tried: of its lowest bit, and of all.
 const MASKS: [u8; 2] = [0x01, 0xff];
 
-/// What all workers of a switch have learned.
+/// Kinds that go by key at divided ports, as the workers of a switch have learned them.
 ///
 /// No order between workers is needed: one that does not know yet keeps a frame, or tries it too.
 #[derive(Debug, Default)]
