@@ -422,12 +422,12 @@ fn externs_of_older_programs() {
     };
     let outcome = ingress(&mut interp, &[2, 0x5a]);
     assert_eq!(
-        outcome.resubmit.map(|fields| fields.bytes),
+        outcome.resubmit.map(|fields| fields.bits.to_vec()),
         Some(vec![0x5a])
     );
     let outcome = ingress(&mut interp, &[3, 0]);
     let clone = outcome.clone.expect("a clone is asked for");
-    assert_eq!((clone.session, clone.preserved.bytes), (5, vec![7]));
+    assert_eq!((clone.session, clone.preserved.bits.to_vec()), (5, vec![7]));
 }
 
 #[test]

@@ -2,21 +2,22 @@
 
 #![allow(unsafe_code, reason = "runs generated code")]
 
-use crate::Native;
-use crate::codegen::{Function, Kept};
+use crate::codegen::Function;
 use crate::context::{ended, request};
-use crate::machine::InFlight;
+use crate::in_flight::{InFlight, Packet};
 use crate::run;
+use crate::table::memory::{prefetch, prefetch_all};
+use crate::{Native, Shared};
 use stateplane_runtime::{
     CloneRequest, DROP_PORT, EgressInput, EgressOutcome, Engine, Forwarded, IngressInput,
     IngressOutcome, InstanceType, Port, Preserved, TargetState,
 };
 
+/// A packet that comes after no more others than these is read, of others the pointer is followed first.
+const NEAR: usize = 4;
+
 /// In place of an egress port before egress begins.
 const NO_PORT: u64 = u64::MAX;
-
-/// Buffers kept for later packets.
-const MAX_SPARE: usize = 1024;
 
 impl Native {
     /// Takes over what the control plane changed.
@@ -98,7 +99,7 @@ impl Native {
         let preserved = input.preserved.field_list.is_some();
         if preserved {
             let storage = &self.shared.plan.storage;
-            storage.clear_field_lists(&mut self.packet);
+            storage.clear_field_lists(input.preserved.field_list, &mut self.packet);
             storage.restore(input.preserved, &mut self.packet);
         }
         let context = &mut *self.context;
@@ -147,47 +148,13 @@ impl Native {
         context.dequeue_depth = 0;
     }
 
-    /// Words for a packet, of any content.
-    #[inline]
-    fn words(&mut self) -> Vec<u128> {
-        let spare = self.spare_words.pop();
-        spare.unwrap_or_else(|| vec![0; self.packet.len()])
-    }
-
-    /// A copy of a frame.
-    #[inline]
-    fn copied(&mut self, frame: &[u8]) -> Vec<u8> {
-        let mut copy = self.spare_frames.pop().unwrap_or_default();
-        copy.clear();
-        if copy.capacity() < frame.len() {
-            copy.reserve(frame.len().max(run::BUFFER));
-        }
-        copy.extend_from_slice(frame);
-        copy
-    }
-
-    /// Keeps buffers for later packets.
-    #[inline]
-    fn reuse(&mut self, words: Vec<u128>, frame: Vec<u8>) {
-        if self.spare_words.len() < MAX_SPARE {
-            self.spare_words.push(words);
-        }
-        if self.spare_frames.len() < MAX_SPARE {
-            self.spare_frames.push(frame);
-        }
-    }
-
     /// The packet that generated code left.
+    #[inline]
     fn store(&mut self, frame: &[u8]) -> InFlight {
-        let mut words = self.words();
-        std::mem::swap(&mut words, &mut self.packet);
-        InFlight {
-            words,
-            aside: Vec::new(),
-            frame: self.copied(frame),
-            rest: self.context.rest,
-            limit: self.context.limit,
-        }
+        let (rest, limit) = (self.context.rest, self.context.limit);
+        let mut packet = self.pool.take(frame, rest, limit);
+        std::mem::swap(&mut packet.words, &mut self.packet);
+        packet
     }
 
     fn clone_request(&self, with_list: u64, list: u64, session: u64) -> CloneRequest {
@@ -206,29 +173,30 @@ impl Native {
         self.context.requests & bit != 0
     }
 
+    #[inline]
     fn ingress_outcome(&mut self, frame: &[u8]) -> IngressOutcome<InFlight> {
-        if self.gave_up {
-            return IngressOutcome {
-                egress_spec: DROP_PORT,
-                mcast_grp: 0,
-                clone: None,
-                resubmit: None,
-                packet: self.store(frame),
-            };
-        }
+        let gave_up = self.gave_up;
+        let asks = !gave_up && self.context.requests != 0;
+        // Values that are preserved are of the packet that is stored behind.
+        let clone = asks && self.requested(request::INGRESS_CLONE);
+        let clone = clone.then(|| {
+            let (session, list) = (self.context.ingress_session, self.context.ingress_list);
+            self.clone_request(request::INGRESS_LIST, list, session)
+        });
+        let resubmit = asks && self.requested(request::RESUBMIT);
+        let resubmit = resubmit.then(|| self.preserve(Some(self.context.resubmit_list as u32)));
+        let packet = self.store(frame);
         let context = &self.context;
-        let (session, list) = (context.ingress_session, context.ingress_list);
-        let resubmit_list = context.resubmit_list as u32;
         IngressOutcome {
-            egress_spec: context.egress_spec as Port,
-            mcast_grp: context.mcast_grp as u16,
-            clone: self
-                .requested(request::INGRESS_CLONE)
-                .then(|| self.clone_request(request::INGRESS_LIST, list, session)),
-            resubmit: self
-                .requested(request::RESUBMIT)
-                .then(|| self.preserve(Some(resubmit_list))),
-            packet: self.store(frame),
+            egress_spec: if gave_up {
+                DROP_PORT
+            } else {
+                context.egress_spec as Port
+            },
+            mcast_grp: if gave_up { 0 } else { context.mcast_grp as u16 },
+            clone,
+            resubmit,
+            packet,
         }
     }
 
@@ -280,39 +248,39 @@ impl Native {
         out.truncate(self.context.limit as usize);
     }
 
+    #[inline]
     fn egress_outcome(&mut self, how: u64) -> EgressOutcome<InFlight> {
-        if how == ended::GIVEN_UP {
-            self.machine.captured = None;
-            return EgressOutcome {
-                dropped: true,
-                clone: None,
-                recirculate: None,
-            };
-        }
-        let (session, list) = (self.context.egress_session, self.context.egress_list);
-        let captured = if self.requested(request::EGRESS_CLONE) {
-            self.machine.captured.take()
-        } else {
-            None
+        let mut outcome = EgressOutcome {
+            dropped: how == ended::DROPPED || how == ended::GIVEN_UP,
+            clone: None,
+            recirculate: None,
         };
-        let clone = captured.map(|packet| {
-            let request = self.clone_request(request::EGRESS_LIST, list, session);
-            (request, packet)
-        });
-        let dropped = how == ended::DROPPED;
-        let list = self.context.recirculate_list as u32;
-        EgressOutcome {
-            dropped,
-            clone,
-            recirculate: (!dropped && self.requested(request::RECIRCULATE))
-                .then(|| self.preserve(Some(list))),
+        if self.context.requests == 0 {
+            return outcome;
         }
+        let captured = self.machine.captured.take();
+        if how == ended::GIVEN_UP {
+            return outcome;
+        }
+        if let Some(packet) = captured
+            && self.requested(request::EGRESS_CLONE)
+        {
+            let (session, list) = (self.context.egress_session, self.context.egress_list);
+            let request = self.clone_request(request::EGRESS_LIST, list, session);
+            outcome.clone = Some((request, packet));
+        }
+        if !outcome.dropped && self.requested(request::RECIRCULATE) {
+            let list = self.context.recirculate_list as u32;
+            outcome.recirculate = Some(self.preserve(Some(list)));
+        }
+        outcome
     }
 }
 
 impl Engine for Native {
     type InFlight = InFlight;
 
+    #[inline]
     fn ingress(&mut self, input: &IngressInput<'_>) -> IngressOutcome<InFlight> {
         self.take(input);
         self.run(self.shared.code.ingress, input.frame);
@@ -367,6 +335,7 @@ impl Engine for Native {
         Some((key ^ (key >> 16)) as u16)
     }
 
+    #[inline]
     fn parse(&mut self, input: &IngressInput<'_>) -> InFlight {
         self.take(input);
         self.context.requests = 0;
@@ -379,57 +348,36 @@ impl Engine for Native {
         self.store(input.frame)
     }
 
+    #[inline]
     fn duplicate(&mut self, packet: &InFlight) -> InFlight {
-        let mut words = self.words();
+        let mut copy = self.pool.take(&packet.frame, packet.rest, packet.limit);
         // Egress reads no others.
         for kept in &self.shared.code.kept.ranges {
-            words[kept.clone()].copy_from_slice(&packet.words[kept.clone()]);
+            copy.words[kept.clone()].copy_from_slice(&packet.words[kept.clone()]);
         }
-        InFlight {
-            words,
-            aside: Vec::new(),
-            frame: self.copied(&packet.frame),
-            rest: packet.rest,
-            limit: packet.limit,
-        }
+        copy
     }
 
     fn set_aside(&mut self, packet: &mut InFlight) {
-        let mut aside = self.spare_aside.pop().unwrap_or_default();
-        let Kept { words, upper, .. } = &self.shared.code.kept;
-        aside.extend(words.iter().map(|at| packet.words[*at] as u64));
-        aside.extend(upper.iter().map(|at| (packet.words[*at] >> 64) as u64));
-        packet.aside = aside;
-        let words = std::mem::take(&mut packet.words);
-        if self.spare_words.len() < MAX_SPARE {
-            self.spare_words.push(words);
-        }
+        self.pool.pack(packet, &self.shared.code.kept);
     }
 
-    fn take_up(&mut self, packet: &mut InFlight) {
-        let mut words = self.words();
-        let kept = &self.shared.code.kept;
-        for (at, low) in kept.words.iter().zip(&packet.aside) {
-            words[*at] = u128::from(*low);
-        }
-        for (at, high) in kept.upper.iter().zip(&packet.aside[kept.words.len()..]) {
-            words[*at] |= u128::from(*high) << 64;
-        }
-        packet.words = words;
-        let mut aside = std::mem::take(&mut packet.aside);
-        aside.clear();
-        if self.spare_aside.len() < MAX_SPARE {
-            self.spare_aside.push(aside);
+    fn expect(&self, packet: &InFlight, others: usize) {
+        if others > NEAR {
+            prefetch::<Packet>(packet);
+        } else {
+            prefetch_all(packet.read_of_packed(&self.shared.code.kept));
         }
     }
 
     fn release(&mut self, packet: InFlight) {
-        let InFlight { words, frame, .. } = packet;
-        self.reuse(words, frame);
+        self.pool.give(packet);
     }
 
     fn restore(&mut self, packet: &mut InFlight, preserved: &Preserved) {
-        let storage = &self.shared.plan.storage;
+        let Shared { plan, code, .. } = &*self.shared;
+        self.pool.unpack(packet, &code.kept);
+        let storage = &plan.storage;
         packet.words[storage.metadata.clone()].fill(0);
         packet.words[storage.standard.clone()].fill(0);
         storage.restore(preserved, &mut packet.words);
@@ -439,28 +387,24 @@ impl Engine for Native {
     }
 
     fn truncate(&mut self, packet: &mut InFlight, bytes: u32) {
+        self.pool.unpack(packet, &self.shared.code.kept);
         packet.limit = packet.limit.min(u64::from(bytes));
     }
 
+    #[inline]
     fn egress(
         &mut self,
-        packet: InFlight,
+        mut packet: InFlight,
         input: &EgressInput,
         out: &mut Vec<u8>,
     ) -> EgressOutcome<InFlight> {
         self.refresh();
-        let InFlight {
-            words,
-            frame,
-            rest,
-            limit,
-            ..
-        } = packet;
-        let words = std::mem::replace(&mut self.packet, words);
+        let handed = packet.hand(&self.shared.code.kept, &mut self.packet);
+        let frame = handed.frame;
         self.is_fresh = false;
         let context = &mut *self.context;
-        context.rest = rest;
-        context.limit = limit;
+        context.rest = handed.rest;
+        context.limit = handed.limit;
         context.now = input.now;
         context.instance_type = u64::from(input.instance_type as u32);
         context.egress_port = u64::from(input.port);
@@ -469,11 +413,10 @@ impl Engine for Native {
         context.enqueue_depth = u64::from(input.enqueue_depth);
         context.dequeue_depth = u64::from(input.dequeue_depth);
         self.open(out);
-        let how = self.run(self.shared.code.egress, &frame);
-        self.close(how, &frame, out);
-        let outcome = self.egress_outcome(how);
-        self.reuse(words, frame);
-        outcome
+        let how = self.run(self.shared.code.egress, frame);
+        self.close(how, frame, out);
+        self.pool.give(packet);
+        self.egress_outcome(how)
     }
 
     fn gave_up(&self) -> bool {
@@ -481,7 +424,7 @@ impl Engine for Native {
     }
 
     fn length(&self, packet: &InFlight) -> usize {
-        packet.frame.len()
+        packet.length(&self.shared.code.kept)
     }
 
     fn state(&self) -> &TargetState {

@@ -17,15 +17,17 @@
 mod codegen;
 mod context;
 mod engine;
+mod in_flight;
 mod machine;
 mod plan;
 mod run;
 mod table;
 
-pub use machine::InFlight;
+pub use in_flight::InFlight;
 
 use codegen::Code;
 use context::Context;
+use in_flight::Pool;
 use machine::Machine;
 use plan::Plan;
 use stateplane_cells::{KeySlice, LockPlan, key_slice};
@@ -236,9 +238,7 @@ impl Compiled {
             locals: apart(plan.local_words()),
             zeros: vec![0; plan.largest.max(1)],
             cleared: plan.cleared(),
-            spare_words: Vec::new(),
-            spare_frames: Vec::new(),
-            spare_aside: Vec::new(),
+            pool: Pool::new(plan.packet_words()),
             shared: self.0.clone(),
             slice: None,
         }
@@ -277,9 +277,7 @@ pub struct Native {
     zeros: Vec<u8>,
     /// Words of the packet that generated code finds in memory when it starts.
     cleared: Vec<Range<usize>>,
-    spare_words: Vec<Vec<u128>>,
-    spare_frames: Vec<Vec<u8>>,
-    spare_aside: Vec<Vec<u64>>,
+    pool: Pool,
     /// Computes keys of frames ([`Engine::state_key`](stateplane_runtime::Engine::state_key)).
     slice: Option<Box<Native>>,
 }

@@ -1,24 +1,8 @@
 //! State that outlives a packet, and functions of the engine that generated code calls.
 
 use crate::codegen::Site;
+use crate::in_flight::InFlight;
 use stateplane_runtime::{Color, TargetState};
-
-/// A packet between ingress and egress.
-#[derive(Clone, Debug)]
-pub struct InFlight {
-    /// Headers, user metadata, standard metadata, and for each header that is read from
-    /// the frame one more than its first byte there, or 0.
-    pub(crate) words: Vec<u128>,
-    /// While it is set aside, in place of the words those that are kept, each without its upper half if
-    /// that is always 0.
-    pub(crate) aside: Vec<u64>,
-    /// The frame that it came from.
-    pub(crate) frame: Vec<u8>,
-    /// Offset of the first byte that no header holds.
-    pub(crate) rest: u64,
-    /// Bytes that may leave at most.
-    pub(crate) limit: u64,
-}
 
 /// State on which the functions of the engine work. Other workers write to none of its lines of the cache.
 #[derive(Debug)]

@@ -16,7 +16,8 @@ pub(crate) use wide::*;
 
 use crate::codegen::Site;
 use crate::context::Context;
-use crate::machine::{InFlight, Machine};
+use crate::in_flight::InFlight;
+use crate::machine::Machine;
 use crate::table::View;
 use num_bigint::BigUint;
 use stateplane_ir::{HashAlgorithm, MeterId, TableId, ValueSetId};
@@ -537,13 +538,9 @@ pub(crate) unsafe extern "C" fn capture(context: *mut Context) {
     unsafe {
         let machine = machine(context);
         let words = from_raw_parts((*context).packet, machine.packet_words).to_vec();
-        machine.captured = Some(InFlight {
-            words,
-            aside: Vec::new(),
-            frame: frame(context).to_vec(),
-            rest: (*context).rest,
-            limit: (*context).limit,
-        });
+        let (rest, limit) = ((*context).rest, (*context).limit);
+        let packet = InFlight::new(words, frame(context).to_vec(), rest, limit);
+        machine.captured = Some(packet);
     }
 }
 

@@ -7,6 +7,7 @@
 //! opaque [`Engine::InFlight`], which the switch queues, holds and clones.
 
 use crate::TargetState;
+use smallvec::SmallVec;
 
 /// A v1model port number, below 512.
 pub type Port = u16;
@@ -34,13 +35,14 @@ pub enum InstanceType {
 }
 
 /// User metadata preserved across clone, resubmit and recirculate: the values of the fields of one
-/// field list, packed in the engine's own format.
+/// field list.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Preserved {
     /// Field list number; `None` where nothing is preserved.
     pub field_list: Option<u32>,
-    /// The values, in the order of the list, each in whole bytes, big-endian.
-    pub bytes: Vec<u8>,
+    /// The values one behind the other in the order of the list, without gaps, the lowest bits first; a
+    /// varbit's length, of 32 bits, comes before it.
+    pub bits: SmallVec<[u64; 4]>,
 }
 
 /// Input of ingress.
@@ -227,15 +229,15 @@ pub trait Engine {
         packet.clone()
     }
 
-    /// Tells that a packet waits for long before egress: an engine may keep it in less memory until
-    /// [`Engine::take_up`], and nothing is done with it before that.
+    /// Tells that a packet waits for long before egress: an engine may keep it in less memory.
     fn set_aside(&mut self, packet: &mut Self::InFlight) {
         let _ = packet;
     }
 
-    /// Tells that a packet that was set aside goes on.
-    fn take_up(&mut self, packet: &mut Self::InFlight) {
-        let _ = packet;
+    /// Prefetch hint: a packet that was set aside will come to egress after `others`; may be ignored. What
+    /// waited for milliseconds is in no near cache.
+    fn expect(&self, packet: &Self::InFlight, others: usize) {
+        let _ = (packet, others);
     }
 
     /// Takes back a packet that ends between ingress and egress, for its memory.

@@ -1,10 +1,11 @@
 //! Storage of a program's and of one packet's variables: engines agree on it, and on how metadata
 //! is preserved from one packet to the next.
 
-use crate::bits::{BitWriter, WORD, clear_above, mask, read_words, word_count};
+use crate::bits::{WORD, mask};
 use crate::engine::Preserved;
 use crate::error::StateError;
 use crate::layout::{Layout, Leaf, LeafKind, MAX_WORDS, scalar_bits};
+use smallvec::SmallVec;
 use stateplane_ir::{Program, Projection, Type};
 use std::ops::Range;
 
@@ -52,24 +53,35 @@ pub struct FieldListLeaves {
     pub number: u32,
     /// Offsets are words among all variables.
     pub leaves: Vec<Leaf>,
-    /// First words and widths of the numbers that the leaves are made of.
-    numbers: Vec<(usize, u32)>,
-    /// Bytes of them all.
-    bytes: usize,
+    /// The parts that their values are kept in.
+    parts: Vec<Part>,
 }
 
-/// Bytes that are moved at once where a number has no more: a move of a length that is known to the
-/// compiler costs a fraction of one of any length.
-const CHUNK: usize = 8;
-
-/// True of a number that is moved as a [`CHUNK`].
-fn fits_chunk(width: u32) -> bool {
-    (1..=8 * CHUNK as u32).contains(&width)
+/// A part of a preserved value: at most 64 bits of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    /// The word among all variables.
+    at: usize,
+    /// It is in the word's upper half.
+    upper: bool,
+    /// Bits, 1 to 64, and as many ones.
+    width: u32,
+    mask: u64,
 }
 
-/// Bytes of a number of `width` bits among preserved values.
-fn bytes_of(width: u32) -> usize {
-    width.div_ceil(8) as usize
+impl Part {
+    /// Parts of a number of `width` bits from the word `at` on, the lowest bits first.
+    fn of(at: usize, width: u32) -> impl Iterator<Item = Part> {
+        (0..width).step_by(64).map(move |first| {
+            let width = (width - first).min(64);
+            Part {
+                at: at + (first / WORD) as usize,
+                upper: first % WORD > 0,
+                width,
+                mask: u64::MAX >> (64 - width),
+            }
+        })
+    }
 }
 
 /// The static storage of a program's variables, in words of 128 bits.
@@ -191,12 +203,13 @@ impl Storage {
                     ..leaf
                 }));
             }
-            let numbers: Vec<(usize, u32)> = leaves.iter().flat_map(|leaf| parts(*leaf)).collect();
+            let numbers = leaves.iter().flat_map(|leaf| parts(*leaf));
             FieldListLeaves {
                 number: list.number,
+                parts: numbers
+                    .flat_map(|(at, width)| Part::of(at, width))
+                    .collect(),
                 leaves,
-                bytes: numbers.iter().map(|(_, width)| bytes_of(*width)).sum(),
-                numbers,
             }
         });
         lists.collect()
@@ -208,69 +221,73 @@ impl Storage {
             .find(|list| Some(list.number) == number)
     }
 
+    fn parts_of(&self, field_list: Option<u32>) -> &[Part] {
+        self.field_list(field_list).map_or(&[], |list| &list.parts)
+    }
+
     /// Values of a field list of the packet in `words`, which begin with word 0 of
     /// all variables.
     pub fn preserve(&self, field_list: Option<u32>, words: &[u128]) -> Preserved {
-        let mut bytes = Vec::new();
-        if let Some(list) = self.field_list(field_list) {
-            bytes.reserve_exact(list.bytes + CHUNK);
-            for &(at, width) in &list.numbers {
-                let size = bytes_of(width);
-                if fits_chunk(width) {
-                    let value = (words[at] as u64) << (8 * (CHUNK - size));
-                    bytes.extend_from_slice(&value.to_be_bytes());
-                    bytes.truncate(bytes.len() - (CHUNK - size));
-                } else if width <= WORD {
-                    let value = words[at].to_be_bytes();
-                    bytes.extend_from_slice(&value[value.len() - size..]);
-                } else {
-                    let value = &words[at..at + word_count(width)];
-                    BitWriter::new(&mut bytes).put_words(value, size as u32 * 8);
-                }
-            }
-        }
-        Preserved { field_list, bytes }
-    }
-
-    /// Sets the words of a packet that field lists name to zero.
-    pub fn clear_field_lists(&self, words: &mut [u128]) {
-        for (at, width) in self.field_lists.iter().flat_map(|list| &list.numbers) {
-            words[*at..*at + word_count(*width)].fill(0);
+        Preserved {
+            field_list,
+            bits: pack(self.parts_of(field_list), words),
         }
     }
 
-    /// Puts preserved values back into the words of a packet. Bytes that are missing
-    /// leave the rest as it is.
+    /// Sets the words of a packet to zero that field lists other than `but` name.
+    pub fn clear_field_lists(&self, but: Option<u32>, words: &mut [u128]) {
+        let others = self.field_lists.iter().filter(|it| Some(it.number) != but);
+        for part in others.flat_map(|list| &list.parts) {
+            words[part.at] = 0;
+        }
+    }
+
+    /// Puts preserved values back into the words of a packet. Those that are missing are 0.
     pub fn restore(&self, preserved: &Preserved, words: &mut [u128]) {
-        let Some(list) = self.field_list(preserved.field_list) else {
-            return;
-        };
-        let mut rest = &preserved.bytes[..];
-        for &(at, width) in &list.numbers {
-            let size = bytes_of(width);
-            if fits_chunk(width)
-                && let Some(chunk) = rest.first_chunk()
-            {
-                let value = u64::from_be_bytes(*chunk) >> (8 * (CHUNK - size));
-                words[at] = u128::from(value) & mask(width);
-                rest = &rest[size..];
-                continue;
-            }
-            let Some((value, behind)) = rest.split_at_checked(size) else {
-                return;
-            };
-            rest = behind;
-            let words = &mut words[at..at + word_count(width)];
-            if width <= WORD {
-                let mut word = [0; WORD as usize / 8];
-                let start = word.len() - value.len();
-                word[start..].copy_from_slice(value);
-                words[0] = u128::from_be_bytes(word);
-            } else {
-                read_words(value, 0, value.len() as u32 * 8, words);
-            }
-            clear_above(words, width);
+        unpack(self.parts_of(preserved.field_list), &preserved.bits, words);
+    }
+}
+
+/// Parts of values one behind the other, without gaps.
+fn pack(parts: &[Part], words: &[u128]) -> SmallVec<[u64; 4]> {
+    let mut bits = SmallVec::new();
+    let (mut last, mut used) = (0, 0);
+    for part in parts {
+        let word = words[part.at];
+        let half = if part.upper { word >> 64 } else { word };
+        let value = half as u64 & part.mask;
+        last |= value << used;
+        used += part.width;
+        if used >= 64 {
+            bits.push(last);
+            used -= 64;
+            // The bits that had no room; none if all 64 had.
+            last = value.checked_shr(part.width - used).unwrap_or(0);
         }
+    }
+    if used > 0 {
+        bits.push(last);
+    }
+    bits
+}
+
+/// Puts what [`pack`] made into the words; what is missing is 0.
+fn unpack(parts: &[Part], bits: &[u64], words: &mut [u128]) {
+    let bits = |at: usize| bits.get(at).copied().unwrap_or(0);
+    let mut from = 0;
+    for part in parts {
+        let (at, used) = ((from / 64) as usize, from % 64);
+        let mut value = bits(at) >> used;
+        if used + part.width > 64 {
+            value |= bits(at + 1) << (64 - used);
+        }
+        let value = u128::from(value & part.mask);
+        if part.upper {
+            words[part.at] |= value << 64;
+        } else {
+            words[part.at] = value;
+        }
+        from += part.width;
     }
 }
 
@@ -281,4 +298,53 @@ pub fn parts(leaf: Leaf) -> impl Iterator<Item = (usize, u32)> {
     let length = varbit.then_some((leaf.offset, 32));
     let value = (leaf.offset + usize::from(varbit), leaf.width);
     length.into_iter().chain([value])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::{clear_above, word_count};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packed_values_come_back(
+            numbers in prop::collection::vec((0_u32..300, any::<[u128; 3]>()), 0..12),
+        ) {
+            let (mut parts, mut words) = (Vec::new(), Vec::new());
+            for (width, value) in &numbers {
+                parts.extend(Part::of(words.len(), *width));
+                words.extend(&value[..word_count(*width)]);
+                let at = words.len() - word_count(*width);
+                clear_above(&mut words[at..], *width);
+            }
+            let bits = pack(&parts, &words);
+            let widths: u32 = numbers.iter().map(|(width, _)| width).sum();
+            prop_assert_eq!(bits.len(), widths.div_ceil(64) as usize);
+            let mut back = vec![u128::MAX; words.len()];
+            unpack(&parts, &bits, &mut back);
+            let mut at = 0;
+            for (width, _) in &numbers {
+                let range = at..at + word_count(*width);
+                at = range.end;
+                // A number without bits has no part.
+                prop_assert!(*width == 0 || back[range.clone()] == words[range]);
+            }
+        }
+    }
+
+    #[test]
+    fn bits_that_words_have_beyond_a_width_are_left_out() {
+        let parts: Vec<Part> = [(0, 5), (1, 64), (2, 3)]
+            .into_iter()
+            .flat_map(|(at, width)| Part::of(at, width))
+            .collect();
+        let bits = pack(&parts, &[u128::MAX; 3]);
+        assert_eq!(bits[..], [u64::MAX, 0xff]);
+        let mut words = [7; 3];
+        unpack(&parts, &bits, &mut words);
+        assert_eq!(words, [0x1f, u128::from(u64::MAX), 7]);
+        unpack(&parts, &[], &mut words);
+        assert_eq!(words, [0; 3]);
+    }
 }

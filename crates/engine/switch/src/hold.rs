@@ -118,6 +118,13 @@ impl<P> HoldQueue<P> {
         true
     }
 
+    /// The copy that comes `behind` so many others out of the queue of the first one.
+    pub(crate) fn behind(&self, behind: usize) -> Option<&Queued<P>> {
+        let Reverse((_, _, place)) = self.first.peek()?;
+        let held = self.queues[*place].copies.get(behind);
+        held.map(|held| &held.packet)
+    }
+
     /// Port of the first copy, if it is due at `now`.
     pub(crate) fn due_port(&self, now: u64) -> Option<u16> {
         let Reverse((due, _, place)) = self.first.peek()?;
@@ -188,6 +195,17 @@ mod tests {
         let numbers: Vec<u32> = expected.into_iter().map(|(_, number)| number).collect();
         assert_eq!(out(&mut queue), numbers);
         assert_eq!((queue.len(), queue.first_due()), (0, None));
+    }
+
+    #[test]
+    fn copies_behind_the_first_one_are_those_of_its_hold_time() {
+        let mut queue = HoldQueue::new(100, 1000);
+        for (number, hold) in [(1, 10), (2, 50), (3, 10), (4, 10)] {
+            assert!(queue.push(0, hold, 1, copy(number)));
+        }
+        let behind = |behind| queue.behind(behind).map(|it| it.packet);
+        assert_eq!([0, 1, 2, 3].map(behind), [Some(1), Some(3), Some(4), None]);
+        assert!(HoldQueue::<u32>::new(1, 1).behind(0).is_none());
     }
 
     #[test]

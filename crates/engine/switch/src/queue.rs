@@ -53,15 +53,18 @@ impl<P> EgressQueues<P> {
     }
 
     /// Adds the packet; returns false if there is no room. `packet.port` is below [`DROP_PORT`].
-    pub(crate) fn push(&mut self, now: u64, mut packet: Queued<P>) -> bool {
-        if !self.has_room(packet.port) {
+    #[inline]
+    pub(crate) fn push(&mut self, now: u64, packet: Queued<P>) -> bool {
+        let depth = &mut self.depths[usize::from(packet.port)];
+        if *depth >= self.max_depth {
             return false;
         }
-        let depth = &mut self.depths[usize::from(packet.port)];
-        packet.enqueued_at = now;
-        packet.enqueue_depth = *depth;
+        self.packets.push_back(Queued {
+            enqueued_at: now,
+            enqueue_depth: *depth,
+            ..packet
+        });
         *depth += 1;
-        self.packets.push_back(packet);
         true
     }
 

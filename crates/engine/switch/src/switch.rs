@@ -27,6 +27,9 @@ const SPARE_BUFFERS: usize = 1024;
 /// memory for ever.
 const SPARE_BUFFER_CAPACITY: usize = 16 << 10;
 
+/// Held copies behind the one that is due, by number, of which the engine is told.
+const EXPECTED: [usize; 2] = [8, 4];
+
 /// A frame to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
@@ -464,11 +467,13 @@ impl<E: Engine> Switch<E> {
                 if !room {
                     return false;
                 }
-                match self.held.pop(&mut self.invariants) {
-                    Some(Ok(mut copy)) => {
-                        self.engine.take_up(&mut copy.packet);
-                        self.enqueue(copy);
+                for others in EXPECTED {
+                    if let Some(later) = self.held.behind(others) {
+                        self.engine.expect(&later.packet, others);
                     }
+                }
+                match self.held.pop(&mut self.invariants) {
+                    Some(Ok(copy)) => self.enqueue(copy),
                     Some(Err(Overfull)) => self.counters.drop(DropReason::BrokenInvariant),
                     None => {}
                 }

@@ -341,11 +341,9 @@ fn preserving() -> Bed {
     bed
 }
 
-fn list_four() -> Vec<u8> {
-    let mut bytes = vec![0x0a, 0xbc, 0x05];
-    bytes.push(0x80);
-    bytes.extend([0; 16]);
-    bytes
+/// Values of the field list: 12 bits, 4 bits, and 136 bits of which the last one is set.
+fn list_four() -> [u64; 3] {
+    [0x5abc, 0, 1 << 23]
 }
 
 fn fill(bed: &mut Bed) {
@@ -386,7 +384,7 @@ fn the_last_clone_wins_and_takes_metadata_at_the_end() {
     let outcome = ingress(&mut interp, &[1, 2]);
     let preserved = Preserved {
         field_list: Some(4),
-        bytes: list_four(),
+        bits: list_four().into_iter().collect(),
     };
     assert_eq!(
         outcome.clone,
@@ -412,26 +410,30 @@ fn preserved_metadata_comes_back() {
     let read = bed.b.read(&bed.meta("wide"));
     bed.set(Place::var(wide), read);
     let mut interp = bed.load();
-    let preserved = |list, bytes: &[u8]| Preserved {
+    let preserved = |list, bits: &[u64]| Preserved {
         field_list: list,
-        bytes: bytes.to_vec(),
+        bits: bits.iter().copied().collect(),
     };
     ingress_with(&mut interp, &[1, 2], &preserved(Some(4), &list_four()));
     assert_eq!(value(&interp, sum), BigUint::from(0xabcu32));
     assert_eq!(value(&interp, z_seen), BigUint::from(0u32));
     assert_eq!(value(&interp, wide), BigUint::from(1u32) << 135u32);
-    for (list, bytes) in [
+    for (list, bits) in [
         (None, &list_four()[..]),
         (Some(9), &list_four()),
-        (Some(4), &[0xff]),
         (Some(4), &[]),
     ] {
-        ingress_with(&mut interp, &[1, 2], &preserved(list, bytes));
+        ingress_with(&mut interp, &[1, 2], &preserved(list, bits));
         assert_eq!(value(&interp, sum), BigUint::from(0u32));
     }
-    // Bits that the fields do not have are cut off.
-    ingress_with(&mut interp, &[1, 2], &preserved(Some(4), &[0xff; 20]));
+    // Those that are missing are 0.
+    ingress_with(&mut interp, &[1, 2], &preserved(Some(4), &[7]));
+    assert_eq!(value(&interp, sum), BigUint::from(7u32));
+    assert_eq!(value(&interp, wide), BigUint::from(0u32));
+    // Bits that the fields do not have are left out.
+    ingress_with(&mut interp, &[1, 2], &preserved(Some(4), &[u64::MAX; 4]));
     assert_eq!(value(&interp, sum), BigUint::from(0xfffu32));
+    assert_eq!(value(&interp, wide), (BigUint::from(1u32) << 136u32) - 1u32);
 }
 
 #[test]
@@ -465,7 +467,7 @@ fn egress_clones_keep_headers_and_lose_metadata() {
     let (frame, outcome) = through(&mut interp, &[1, 2, 3, 4]);
     assert_eq!(frame, [0xcc, 14, 3, 4]);
     let recirculated = outcome.recirculate.unwrap();
-    assert_eq!(recirculated.bytes, list_four());
+    assert_eq!(recirculated.bits[..], list_four());
     let (request, mut packet) = outcome.clone.unwrap();
     assert_eq!(request.session, 3);
     interp.restore(&mut packet, &request.preserved);

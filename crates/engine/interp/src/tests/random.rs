@@ -286,7 +286,7 @@ fn run(interp: &mut Interp, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     for frame in frames {
         let preserved = Preserved {
             field_list: Some(1),
-            bytes: frame.clone(),
+            bits: frame.iter().map(|byte| u64::from(*byte)).collect(),
         };
         let outcome = interp.ingress(&IngressInput {
             frame,

@@ -24,9 +24,19 @@ pub(crate) fn prefer_huge_pages<T>(memory: *const T, bytes: usize) {
     }
 }
 
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// Asks for all lines of `items`.
+#[inline]
+pub(crate) fn prefetch_all<T>(items: &[T]) {
+    let step = (LINE / size_of::<T>().max(1)).max(1);
+    items.iter().step_by(step).for_each(prefetch);
+}
+
 /// Asks for a line of the cache.
 #[inline]
-pub(super) fn prefetch<T>(word: &T) {
+pub(crate) fn prefetch<T>(word: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         // SAFETY: a prefetch has no effect but on the cache.

@@ -176,28 +176,34 @@ impl<E: Engine> Switch<E> {
     }
 
     fn replicate(&mut self, packet: E::InFlight, group: u16) {
-        let Some(replicas) = self.groups.get(&group) else {
+        let Some(replicas) = self.groups.get_mut(&group).map(std::mem::take) else {
+            self.engine.release(packet);
             self.drop(DropReason::UnknownMulticastGroup);
             return;
         };
         self.counters.replicated += 1;
-        let replicas = replicas.len();
-        self.engine.note(SwitchEvent::Multicast { group, replicas });
-        self.counters.replicas += replicas as u64;
-        let mut packet = Some(packet);
-        for position in 0..replicas {
-            let Replica { port, rid } = self.groups[&group][position];
-            let is_last = position + 1 == replicas;
-            let copy = if is_last {
-                packet.take()
-            } else {
-                packet.as_ref().map(|packet| self.engine.duplicate(packet))
-            };
-            if let Some(copy) = copy {
-                let mut copy = Queued::new(copy, port, InstanceType::Replication);
-                copy.rid = rid;
-                self.enqueue(copy);
+        self.counters.replicas += replicas.len() as u64;
+        let event = SwitchEvent::Multicast {
+            group,
+            replicas: replicas.len(),
+        };
+        self.engine.note(event);
+        if let Some((last, others)) = replicas.split_last() {
+            for replica in others {
+                let copy = self.engine.duplicate(&packet);
+                self.enqueue(Self::replica(copy, *replica));
             }
+            self.enqueue(Self::replica(packet, *last));
+        }
+        if let Some(of) = self.groups.get_mut(&group) {
+            *of = replicas;
+        }
+    }
+
+    fn replica(packet: E::InFlight, replica: Replica) -> Queued<E::InFlight> {
+        Queued {
+            rid: replica.rid,
+            ..Queued::new(packet, replica.port, InstanceType::Replication)
         }
     }
 
@@ -243,6 +249,7 @@ impl<E: Engine> Switch<E> {
         }
     }
 
+    #[inline]
     pub(super) fn enqueue(&mut self, packet: Queued<E::InFlight>) {
         let (port, rid) = (packet.port, packet.rid);
         if self.egress.push(self.now, packet) {
@@ -288,37 +295,43 @@ impl<E: Engine> Switch<E> {
             }
         }
 
-        let verdict = if outcome.dropped {
-            Err(self.why(DropReason::Egress))
-        } else if outcome.recirculate.is_some() {
-            self.admit_recirculation(frame.len())
+        if outcome.dropped {
+            self.drop(self.why(DropReason::Egress));
+            self.recycle(frame);
+        } else if let Some(preserved) = outcome.recirculate {
+            self.recirculate(frame, port, preserved);
         } else {
-            self.admit_transmission(port, frame.len())
-        };
-        match (verdict, outcome.recirculate) {
-            (Err(reason), _) => {
-                self.drop(reason);
-                self.recycle(frame);
-            }
-            (Ok(()), Some(preserved)) => {
-                self.engine
-                    .note(SwitchEvent::Recirculated { frame: &frame });
-                self.recirculation.push_back(Returning {
-                    frame,
-                    port,
-                    preserved,
-                    resubmits: 0,
-                });
-            }
-            (Ok(()), None) => {
-                let event = SwitchEvent::Transmitted {
-                    port,
-                    frame: &frame,
-                };
-                self.engine.note(event);
-                self.transmit.push_back(Transmit { port, frame });
-            }
+            self.transmit(frame, port);
         }
+    }
+
+    fn recirculate(&mut self, frame: Vec<u8>, port: Port, preserved: Preserved) {
+        if let Err(reason) = self.admit_recirculation(frame.len()) {
+            self.drop(reason);
+            return self.recycle(frame);
+        }
+        self.engine
+            .note(SwitchEvent::Recirculated { frame: &frame });
+        self.recirculation.push_back(Returning {
+            frame,
+            port,
+            preserved,
+            resubmits: 0,
+        });
+    }
+
+    #[inline]
+    fn transmit(&mut self, frame: Vec<u8>, port: Port) {
+        if let Err(reason) = self.admit_transmission(port, frame.len()) {
+            self.drop(reason);
+            return self.recycle(frame);
+        }
+        let event = SwitchEvent::Transmitted {
+            port,
+            frame: &frame,
+        };
+        self.engine.note(event);
+        self.transmit.push_back(Transmit { port, frame });
     }
 
     fn admit_recirculation(&self, length: usize) -> Result<(), DropReason> {

@@ -62,7 +62,7 @@ pub(crate) enum Event {
     },
     Parse {
         instance: InstanceType,
-        preserved: Vec<u8>,
+        preserved: Vec<u64>,
     },
     Egress(EgressRun),
 }
@@ -103,6 +103,14 @@ impl FakeEngine {
     }
 }
 
+/// Preserved metadata of one field.
+fn preserved(list: u32, value: u8) -> Preserved {
+    Preserved {
+        field_list: Some(list),
+        bits: std::iter::once(u64::from(value)).collect(),
+    }
+}
+
 fn less(count: u8) -> u8 {
     if count == FOREVER {
         FOREVER
@@ -124,13 +132,10 @@ impl Engine for FakeEngine {
             instance,
             now: input.now,
         });
-        let resubmits = input.preserved.bytes.first().copied().unwrap_or(0);
+        let resubmits = input.preserved.bits.first().map_or(0, |value| *value as u8);
         let resubmit = (instance != InstanceType::Recirculated
             && (resubmits < frame[at::RESUBMITS] || frame[at::RESUBMITS] == FOREVER))
-            .then(|| Preserved {
-                field_list: Some(1),
-                bytes: vec![resubmits.saturating_add(1)],
-            });
+            .then(|| preserved(1, resubmits.saturating_add(1)));
         let target = u16::from(frame[at::TARGET]);
         let (egress_spec, mcast_grp) = match frame[at::INGRESS] {
             ingress_op::FORWARD => (target, 0),
@@ -149,10 +154,7 @@ impl Engine for FakeEngine {
             mcast_grp,
             clone: (session != 0 && instance == InstanceType::Normal).then(|| CloneRequest {
                 session,
-                preserved: Preserved {
-                    field_list: Some(2),
-                    bytes: vec![7],
-                },
+                preserved: preserved(2, 7),
             }),
             resubmit,
         }
@@ -161,7 +163,7 @@ impl Engine for FakeEngine {
     fn parse(&mut self, input: &IngressInput<'_>) -> Packet {
         self.events.push(Event::Parse {
             instance: input.instance_type,
-            preserved: input.preserved.bytes.clone(),
+            preserved: input.preserved.bits.to_vec(),
         });
         Packet {
             frame: input.frame.to_vec(),
@@ -171,7 +173,7 @@ impl Engine for FakeEngine {
     }
 
     fn restore(&mut self, packet: &mut Packet, preserved: &Preserved) {
-        packet.frame[at::CLONES] = preserved.bytes[0];
+        packet.frame[at::CLONES] = preserved.bits[0] as u8;
         packet.frame[at::RECIRCULATIONS] = 0;
     }
 
@@ -203,10 +205,7 @@ impl Engine for FakeEngine {
         let session = u32::from(bytes[at::EGRESS_CLONE]);
         let clones = bytes[at::CLONES];
         let clone = (session != 0 && clones != 0).then(|| {
-            let preserved = Preserved {
-                field_list: Some(3),
-                bytes: vec![less(clones)],
-            };
+            let preserved = preserved(3, less(clones));
             (CloneRequest { session, preserved }, packet.clone())
         });
         let recirculations = bytes[at::RECIRCULATIONS];
@@ -225,7 +224,7 @@ impl Engine for FakeEngine {
             clone,
             recirculate: (!dropped && recirculations > 0).then(|| Preserved {
                 field_list: Some(4),
-                bytes: Vec::new(),
+                bits: std::iter::empty().collect(),
             }),
         }
     }
