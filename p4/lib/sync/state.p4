@@ -22,14 +22,16 @@
 #define SYNC_UNBOUNDED 0x10000000000
 
 // Of a location: the value last sent; whether it is in the ring; the parity of the last cut that
-// it crossed; its value before that; the value that a staged cut gives it, and the tag of the staging
-// that this is of.
+// it crossed.
 register<bit<64>>(SYNC_LOCATIONS) sync_sent;
 register<bit<1>>(SYNC_LOCATIONS) sync_queued;
 register<bit<1>>(SYNC_LOCATIONS) sync_crossed;
-register<bit<64>>(SYNC_LOCATIONS) sync_frozen;
-register<bit<64>>(SYNC_LOCATIONS) sync_staged;
-register<bit<64>>(SYNC_LOCATIONS) sync_staged_tag;
+// Its value before that cut; the value that a staged cut gives it, and the tag of the staging that this
+// is of. The engine puts arrays of one length together: with an element more these, which only cuts use,
+// lie apart from those that each packet uses.
+register<bit<64>>(SYNC_LOCATIONS + 1) sync_frozen;
+register<bit<64>>(SYNC_LOCATIONS + 1) sync_staged;
+register<bit<64>>(SYNC_LOCATIONS + 1) sync_staged_tag;
 
 // The rings: locations by position modulo the length.
 register<bit<32>>(SYNC_RINGS) sync_ring;

@@ -132,6 +132,9 @@ struct Gen<'a, 'f> {
     /// Places that few packets come to.
     rare: rare::Rare,
     deferred: deferred::Deferred,
+    /// Of an earlier pass, if there was one.
+    costs: Option<paths::Costs>,
+    measured: paths::Costs,
     /// True if few packets come to the blocks that are entered.
     cold: bool,
     /// Blocks that something jumps to.
@@ -235,6 +238,8 @@ impl<'a, 'f> Gen<'a, 'f> {
             locks: locks::Locks::default(),
             rare: rare::Rare::default(),
             deferred: deferred::Deferred::default(),
+            costs: None,
+            measured: paths::Costs::new(),
             cold: false,
             entered: FxHashSet::default(),
             sites,

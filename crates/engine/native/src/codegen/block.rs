@@ -2,7 +2,8 @@
 //! the architecture does between them.
 
 use super::deferred::Deferred;
-use super::{Frame, Gen, Site, paths};
+use super::paths::{self, Costs};
+use super::{Frame, Gen, Site};
 use crate::context::{Context, ended, request};
 use crate::plan::{Home, Plan};
 use crate::run;
@@ -260,18 +261,20 @@ impl Maker<'_> {
             .push(AbiParam::new(types::I64));
         let func = &mut context.func;
         if part == Part::Ingress && paths::has_ways(self.plan) {
-            let found = self.generate(part, Deferred::finding(), func)?;
+            let found = self.generate(part, Deferred::finding(), None, func)?;
             self.forget(&found, func);
-            let made = self.generate(part, Deferred::deferring(found.deferred), func)?;
+            let costs = Some(found.measured);
+            let deferring = Deferred::deferring(found.deferred);
+            let made = self.generate(part, deferring, costs.clone(), func)?;
             debug_assert!(!made.deferred.has_failed(), "a lookup is needed in place");
             self.deferred = made.deferred.count();
             if made.deferred.has_failed() {
                 self.forget(&made, func);
-                self.generate(part, Deferred::default(), func)?;
+                self.generate(part, Deferred::default(), costs, func)?;
                 self.deferred = 0;
             }
         } else {
-            self.generate(part, Deferred::default(), func)?;
+            self.generate(part, Deferred::default(), None, func)?;
         }
         let name = match part {
             Part::Ingress => "ingress",
@@ -300,11 +303,13 @@ impl Maker<'_> {
         *func = ir::Function::with_name_signature(name, signature);
     }
 
-    /// Generates a function, in which lookups are found or deferred.
+    /// Generates a function, in which lookups are found or deferred, and the code behind ends of the
+    /// parser is measured or ordered by `costs`.
     fn generate(
         &mut self,
         part: Part,
         deferred: Deferred,
+        costs: Option<Costs>,
         func: &mut ir::Function,
     ) -> Result<Made, String> {
         let (sites, room) = (self.sites.len(), self.room);
@@ -313,6 +318,7 @@ impl Maker<'_> {
         let builder = FunctionBuilder::new(func, &mut self.frontend);
         let mut made = Gen::new(builder, self.plan, &mut self.sites, call_convention);
         made.deferred = deferred;
+        made.costs = costs;
         match part {
             Part::Egress => {
                 made.load_packet();
@@ -325,7 +331,7 @@ impl Maker<'_> {
             Part::Parse => {
                 made.start_packet();
                 let parsed = made.block();
-                made.parse(false, parsed);
+                made.parse(None, parsed);
                 made.go_on(parsed);
                 made.end_parser();
                 made.keep(&self.kept);
@@ -335,7 +341,7 @@ impl Maker<'_> {
                 made.start_packet();
                 made.quiet = true;
                 let parsed = made.block();
-                made.parse(false, parsed);
+                made.parse(None, parsed);
                 made.go_on(parsed);
                 made.announce_lookups();
                 made.end(ended::INGRESS);
@@ -348,9 +354,11 @@ impl Maker<'_> {
         self.room = self.room.max(made.room);
         made.b.seal_all_blocks();
         let deferred = std::mem::take(&mut made.deferred);
+        let measured = std::mem::take(&mut made.measured);
         made.b.finalize(config);
         Ok(Made {
             deferred,
+            measured,
             sites,
             room,
         })
@@ -360,6 +368,7 @@ impl Maker<'_> {
 /// A function that was generated.
 struct Made {
     deferred: Deferred,
+    measured: Costs,
     /// Statements whose texts are put together at run time, before it was made.
     sites: usize,
     /// Bytes that the deparser writes without asking for room, before it was made.
@@ -511,8 +520,8 @@ impl Gen<'_, '_> {
         self.set_context_field(offset_of!(Context, rest), rest);
     }
 
-    /// Runs the parser, to `others` or, if `apart`, to the ends that it gives.
-    fn parse(&mut self, apart: bool, others: Block) -> Vec<Block> {
+    /// Runs the parser, to `others` or, with a block where it may run over again, to the ends that it gives.
+    fn parse(&mut self, again: Option<Block>, others: Block) -> Vec<Block> {
         let [accepted, rejected] = [(); 2].map(|()| self.block());
         self.in_parser = true;
         self.set_number(self.rounds, u64::from(LOOP_LIMIT));
@@ -524,11 +533,12 @@ impl Gen<'_, '_> {
             reject: rejected,
             depth: 0,
         });
-        let ends = if apart {
-            self.ways()
-        } else {
-            self.states(id);
-            Vec::new()
+        let ends = match again {
+            Some(again) => self.ways(again),
+            None => {
+                self.states(id);
+                Vec::new()
+            }
         };
         self.frames.pop();
         self.in_parser = false;
@@ -593,7 +603,7 @@ impl Gen<'_, '_> {
             self.go_on(fresh);
             self.fresh = true;
             self.start_packet();
-            let ends = self.parse(true, others);
+            let ends = self.parse(Some(known), others);
             let changed = self.block();
             let parsed = |g: &mut Self| g.leaving(|g| g.parsed(kept, Some(changed)));
             room = self.after_each(ends, others, parsed);
@@ -607,7 +617,7 @@ impl Gen<'_, '_> {
             self.go_on(known);
         }
         self.start_packet();
-        self.parse(false, others);
+        self.parse(None, others);
         self.go_on(others);
         self.joining(|g| g.parsed(kept, None));
         self.room = self.room.max(room);

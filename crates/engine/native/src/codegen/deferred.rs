@@ -57,7 +57,8 @@ pub(super) struct Deferred {
     pass: Pass,
     /// Present end of the parser, within its ingress.
     end: Option<usize>,
-    ends: usize,
+    /// The end whose code is made.
+    at: usize,
     all: Vec<Open>,
     /// Those of `all` that every packet passed that comes to the present place.
     open: Vec<usize>,
@@ -142,11 +143,15 @@ impl Deferred {
         }
     }
 
+    /// Notes that the code behind the end `at` of the parser is made.
+    pub(super) fn come_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
     /// Begins the ingress behind an end of the parser.
     pub(super) fn begin(&mut self) {
         if !matches!(self.pass, Pass::Plain) {
-            self.end = Some(self.ends);
-            self.ends += 1;
+            self.end = Some(self.at);
             self.skips = false;
         }
     }

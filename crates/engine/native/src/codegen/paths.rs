@@ -4,11 +4,14 @@
 //! headers, is made once for each. So is what follows the parser, for as many of its ends
 //! as a budget allows: where headers are constant, neither their fields nor the branches
 //! that ask for them cost anything.
+//!
+//! A packet that comes to a state on a cycle is parsed over again, by the code for all paths.
 
 use super::Gen;
 use crate::plan::{Binding, fixed_place, params};
 use cranelift_codegen::ir::Block;
 use rustc_hash::FxHashMap;
+use stateplane_ir::passes::parses_only;
 use stateplane_ir::{Arg, Callee, ParserId, Program, Stmt, Target, Transition, VarId};
 use std::collections::BTreeMap;
 
@@ -23,8 +26,15 @@ const CURSOR: usize = usize::MAX;
 /// for all paths.
 const MOST_BLOCKS: usize = 16;
 
-/// Instructions that may be made for ends of the parser of their own.
+/// Instructions that may be made for ends of the parser of their own. Ends whose code has more alone
+/// come behind the others.
 const BUDGET: usize = 8_000;
+
+/// Instructions for such ends with which no further one is measured.
+const MOST_MEASURED: usize = 8 * BUDGET;
+
+/// Instructions of the code behind ends of the parser, by their places.
+pub(super) type Costs = BTreeMap<usize, usize>;
 
 /// A statement of a parser's state, where a parser that it called goes on or a state
 /// begins.
@@ -44,6 +54,12 @@ type Place = (Vec<usize>, Known);
 /// State of the walk over a path through the parser.
 #[derive(Default)]
 struct Ways {
+    /// The code for all paths.
+    again: Option<Block>,
+    /// States that are on cycles.
+    cyclic: FxHashMap<ParserId, Vec<bool>>,
+    /// No statement was made that changes the packet.
+    untouched: bool,
     /// Blocks that are still to be made, and the innermost parser last.
     waiting: BTreeMap<Place, (Block, Vec<Level>)>,
     made: usize,
@@ -54,11 +70,11 @@ struct Ways {
     most: usize,
 }
 
-/// True if a parser's paths can be told apart: no path leads back, and parsers call others between
-/// two statements of a state only, to whose arguments these write directly.
+/// True if a parser's paths can be told apart: where paths lead back, a parser may run over again, and
+/// parsers call others between two statements of a state only, to whose arguments these write directly.
 pub(super) fn has_ways(plan: &crate::plan::Plan) -> bool {
     plan.calls.inline_all
-        && !plan.counts_transitions
+        && (!plan.counts_transitions || parses_only(&plan.program))
         && !plan.unaligned
         && is_plain(plan, plan.program.pipeline.parser, &plan.storage.bases)
 }
@@ -120,20 +136,45 @@ fn bindings(
     })
 }
 
+/// States of a parser to which a state leads.
+fn targets(program: &Program, id: ParserId, state: usize) -> Vec<usize> {
+    let targets: Vec<Target> = match &program.parsers[id.index()].states[state].transition {
+        Transition::To(target) => vec![*target],
+        Transition::Select { cases, .. } => cases.iter().map(|(_, target)| *target).collect(),
+    };
+    let targets = targets.into_iter().filter_map(|target| match target {
+        Target::State(state) => Some(state.index()),
+        Target::Accept | Target::Reject => None,
+    });
+    targets.collect()
+}
+
+/// For each state of a parser, if it leads back to itself.
+fn cyclic(program: &Program, id: ParserId) -> Vec<bool> {
+    let states = program.parsers[id.index()].states.len();
+    let leads_back = |state: usize| {
+        let mut seen = vec![false; states];
+        let mut waiting = targets(program, id, state);
+        while let Some(next) = waiting.pop() {
+            if !std::mem::replace(&mut seen[next], true) {
+                waiting.extend(targets(program, id, next));
+            }
+        }
+        seen[state]
+    };
+    (0..states).map(leads_back).collect()
+}
+
 /// Positions of a parser's states in an order in which each comes behind those that lead to
-/// it. There are no cycles.
-fn ranks(program: &Program, id: ParserId) -> Vec<usize> {
+/// it. Nothing follows those on cycles.
+fn ranks(program: &Program, id: ParserId, cyclic: &[bool]) -> Vec<usize> {
     let parser = &program.parsers[id.index()];
-    let targets = |state: usize| -> Vec<usize> {
-        let targets: Vec<Target> = match &parser.states[state].transition {
-            Transition::To(target) => vec![*target],
-            Transition::Select { cases, .. } => cases.iter().map(|(_, target)| *target).collect(),
-        };
-        let targets = targets.into_iter().filter_map(|target| match target {
-            Target::State(state) => Some(state.index()),
-            Target::Accept | Target::Reject => None,
-        });
-        targets.collect()
+    let targets = |state: usize| {
+        if cyclic[state] {
+            Vec::new()
+        } else {
+            targets(program, id, state)
+        }
     };
     let mut ranks = vec![None; parser.states.len()];
     let mut left = parser.states.len();
@@ -155,14 +196,28 @@ fn ranks(program: &Program, id: ParserId) -> Vec<usize> {
     ranks.into_iter().map(Option::unwrap_or_default).collect()
 }
 
+/// Places of ends in the order in which their code is made: where costs are known, those whose code alone
+/// is longer than the budget come last.
+fn in_order(ends: usize, costs: Option<&Costs>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..ends).collect();
+    if let Some(costs) = costs {
+        order.sort_by_key(|at| costs.get(at).is_none_or(|cost| *cost > BUDGET));
+    }
+    order
+}
+
 impl Gen<'_, '_> {
-    /// The parser of the pipeline, whose frame is the innermost; gives its ends, those
-    /// first of which most is known.
-    pub(super) fn ways(&mut self) -> Vec<Block> {
+    /// The parser of the pipeline, whose frame is the innermost, on paths without states on cycles; those
+    /// lead to `again`, where the packet is as it came. Gives its ends, those first of which most is known.
+    pub(super) fn ways(&mut self, again: Block) -> Vec<Block> {
         let program = self.program();
         let id = program.pipeline.parser;
         let bases = self.bases.clone();
+        let cyclic = |at: usize| (ParserId(at as u32), cyclic(program, ParserId(at as u32)));
         let mut ways = Ways {
+            again: Some(again),
+            cyclic: (0..program.parsers.len()).map(cyclic).collect(),
+            untouched: program.parsers[id.index()].init.is_empty(),
             most: program
                 .parsers
                 .iter()
@@ -215,6 +270,7 @@ impl Gen<'_, '_> {
                 ..
             } = stmt
             else {
+                ways.untouched = false;
                 self.stmt(stmt);
                 if !self.live {
                     return;
@@ -224,7 +280,8 @@ impl Gen<'_, '_> {
             if let Some(level) = levels.last_mut() {
                 level.next = at + 1;
             }
-            let bound = self.enter_parser(*inner, args);
+            let bound = self.enter_parser(*inner, args, ways.untouched);
+            ways.untouched = false;
             levels.push(Level {
                 parser: *inner,
                 state: program.parsers[inner.index()].start.index(),
@@ -258,8 +315,14 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Gives a parser its arguments; tells where its parameters lie.
-    fn enter_parser(&mut self, inner: ParserId, args: &[Arg]) -> Vec<(VarId, usize)> {
+    /// Gives a parser its arguments; tells where its parameters lie. Headers and user metadata of an
+    /// `untouched` packet are 0.
+    fn enter_parser(
+        &mut self,
+        inner: ParserId,
+        args: &[Arg],
+        untouched: bool,
+    ) -> Vec<(VarId, usize)> {
         let program = self.program();
         let parser = &program.parsers[inner.index()];
         let bindings = bindings(self.plan, inner, args, &self.bases);
@@ -273,7 +336,7 @@ impl Gen<'_, '_> {
         self.check_fault();
         for (var, at, cleared) in &bound {
             self.bases[var.index()] = *at;
-            if *cleared {
+            if *cleared && !(untouched && *at < self.plan.storage.standard.start) {
                 let spot = self.variable(*var);
                 self.clear(&spot);
             }
@@ -287,6 +350,11 @@ impl Gen<'_, '_> {
     fn lead_to(&mut self, ways: &mut Ways, levels: Vec<Level>) {
         if !self.live {
             return;
+        }
+        if let (Some(level), Some(again)) = (levels.last(), ways.again)
+            && ways.cyclic[&level.parser][level.state]
+        {
+            return self.parse_again(again);
         }
         let cursor = self.b.use_var(self.cursor);
         if let Some(cursor) = self.known(cursor) {
@@ -314,7 +382,7 @@ impl Gen<'_, '_> {
                 let ranks = ways
                     .ranks
                     .entry(level.parser)
-                    .or_insert_with(|| ranks(program, level.parser));
+                    .or_insert_with(|| ranks(program, level.parser, &ways.cyclic[&level.parser]));
                 // Within what is called, before what follows the call.
                 let within = usize::from(depth + 1 < levels.len());
                 place.extend([ranks[level.state], 2 * level.next - within]);
@@ -332,6 +400,15 @@ impl Gen<'_, '_> {
         self.jump(block);
     }
 
+    /// Ends the block: to where the packet is parsed over again.
+    fn parse_again(&mut self, again: Block) {
+        for words in self.plan.cleared() {
+            let to = self.pointer(words.start, None);
+            self.zero_words(to, words.len());
+        }
+        self.jump(again);
+    }
+
     /// Makes what follows each end of the parser with `rest`, as far as the budget goes; the
     /// other ends lead to `others`. Gives the greatest number of bytes that is emitted.
     pub(super) fn after_each(
@@ -342,19 +419,45 @@ impl Gen<'_, '_> {
     ) -> usize {
         let room = self.room;
         let mut most = room;
-        let made = self.b.func.dfg.num_insts();
-        for end in ends {
-            self.go_on(end);
-            if self.b.func.dfg.num_insts() - made > BUDGET {
+        let order = in_order(ends.len(), self.costs.as_ref());
+        let (mut light, mut heavy) = (0, 0);
+        for at in order {
+            self.go_on(ends[at]);
+            let within = match self.costs {
+                Some(_) => light + heavy <= BUDGET,
+                None => light <= BUDGET && heavy <= MOST_MEASURED,
+            };
+            if !within {
                 self.jump(others);
                 continue;
             }
+            self.deferred.come_to(at);
             // Each writes what it emits to the same room.
             self.room = room;
+            let before = self.b.func.dfg.num_insts();
             rest(self);
             most = most.max(self.room);
+            let cost = self.b.func.dfg.num_insts() - before;
+            self.measured.insert(at, cost);
+            *(if cost > BUDGET {
+                &mut heavy
+            } else {
+                &mut light
+            }) += cost;
         }
         self.room = room;
         most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_with_long_code_come_last_and_those_that_were_not_measured() {
+        let costs = Costs::from([(0, BUDGET + 1), (1, 10), (3, BUDGET)]);
+        assert_eq!(in_order(5, Some(&costs)), [1, 3, 0, 2, 4]);
+        assert_eq!(in_order(3, None), [0, 1, 2]);
     }
 }
