@@ -6,11 +6,13 @@ mod error;
 mod file;
 mod group;
 mod kept;
+mod lent;
 mod report;
 mod request;
 mod server;
 mod shared;
 mod told;
+mod views;
 mod work;
 
 pub use error::{SyncError, ViewError};
@@ -22,3 +24,4 @@ pub use request::{
 };
 pub use server::SyncServer;
 pub use shared::{Ask, Fact, Outcomes, SharedStore, Told, tell};
+pub use views::LocalViews;

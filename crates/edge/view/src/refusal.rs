@@ -17,13 +17,16 @@ pub const STANDBY_CODE: &str = "SYNC027";
 pub(crate) fn refused(error: &ViewError) -> Status {
     let code = match error {
         ViewError::UnknownGroup { .. } => Code::NotFound,
-        ViewError::Incomplete(_) | ViewError::Standby { .. } => Code::Unavailable,
+        ViewError::Incomplete(_) | ViewError::Standby { .. } | ViewError::Stopped => {
+            Code::Unavailable
+        }
         ViewError::Unmet { .. } => Code::DeadlineExceeded,
         ViewError::Location { .. } | ViewError::Gone { .. } => Code::OutOfRange,
         ViewError::Malformed(_) => Code::InvalidArgument,
         ViewError::Unknown(_) => Code::Unknown,
         ViewError::Busy(_) => Code::ResourceExhausted,
         ViewError::Fenced(_) => Code::FailedPrecondition,
+        ViewError::Nested => Code::Internal,
     };
     let mut status = Status::new(code, error.to_string());
     let name = MetadataValue::from_static(error.code());

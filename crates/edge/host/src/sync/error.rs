@@ -146,6 +146,15 @@ pub enum ViewError {
     /// Another engine has a higher term.
     #[error("another engine has a higher term: this one does nothing more for group `{0}`")]
     Fenced(String),
+    /// The engine has stopped.
+    #[error("the engine has stopped")]
+    Stopped,
+    /// A look at a view that would wait for the thread that it is in.
+    #[error(
+        "a view is looked at in the thread of an engine, or within another look: it would wait for \
+         itself"
+    )]
+    Nested,
 }
 
 impl ViewError {
@@ -162,6 +171,8 @@ impl ViewError {
             ViewError::Gone { .. } => "SYNC025",
             ViewError::Fenced(_) => "SYNC013",
             ViewError::Standby { .. } => "SYNC027",
+            ViewError::Stopped => "SYNC028",
+            ViewError::Nested => "SYNC029",
         }
     }
 

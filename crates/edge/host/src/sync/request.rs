@@ -10,7 +10,8 @@ use super::{ViewError, WriteId};
 /// Bytes of a value where values are packed: little-endian, those of narrow registers too.
 pub const VALUE_BYTES: usize = 8;
 
-/// Gets the answer to a request; it is called in the engine's thread and must be short.
+/// Gets the answer to a request; it is called in the engine's thread, must be short, and cannot look at
+/// views.
 pub type Reply<T> = Box<dyn FnOnce(Result<T, ViewError>) + Send>;
 
 /// Request for the view of a group.

@@ -13,10 +13,11 @@ use stateplane_wire::sync::{FROZEN_LENGTH, HEADER_LENGTH, Packet};
 use stateplane_wire::{ipv4, udp};
 
 use super::candidate::{Candidate, Step};
+use super::views::Busy;
 use super::work::Work;
 use super::{
-    Change, ChangeDone, CutMade, CutRequest, Kept, Outcomes, ReadRequest, Reading, Reply,
-    SharedStore, SyncEngineFile, SyncError, SyncReport, ViewError, Window,
+    Change, ChangeDone, CutMade, CutRequest, Kept, LocalViews, Outcomes, ReadRequest, Reading,
+    Reply, SharedStore, SyncEngineFile, SyncError, SyncReport, ViewError, Window,
 };
 use crate::clock::boot_time_us;
 use crate::datagram::{self, BURST, Burst, Outgoing};
@@ -50,6 +51,7 @@ pub struct SyncServer {
     remote: Option<RemoteCalls<SyncServer>>,
     guard: Option<Guard>,
     report: SyncReport,
+    views: LocalViews,
 }
 
 impl SyncServer {
@@ -117,6 +119,7 @@ impl SyncServer {
                 started_us,
                 ..SyncReport::default()
             },
+            views: LocalViews::new(),
         })
     }
 
@@ -229,19 +232,21 @@ impl SyncServer {
         Ok(work.groups[at].reading(boot_time_us()))
     }
 
-    /// Lets `look` see the view of a group as it is, values by location, without a copy; `None` while
-    /// it is incomplete. The engine does nothing else meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// [`ViewError::UnknownGroup`], [`ViewError::Standby`].
-    pub fn look<T>(
-        &mut self,
+    /// A handle by which threads of this process look at the views while the engine runs.
+    pub fn views(&self) -> LocalViews {
+        self.views.clone()
+    }
+
+    /// Lets `look` see the view of a group as it is, values by location; `None` while it is
+    /// incomplete.
+    pub(super) fn look<T>(
+        &self,
         group: &str,
         look: impl FnOnce(&Told, &[u64]) -> T,
     ) -> Result<Option<T>, ViewError> {
-        let (work, at) = self.work_of(group)?;
-        Ok(work.groups[at].look(boot_time_us(), look))
+        let work = self.work()?;
+        let group = &work.groups[work.group(group)?];
+        Ok(group.look(boot_time_us(), look))
     }
 
     /// Changes values; `reply` is called when the view has them (rule 23), or the request's time is
@@ -331,41 +336,52 @@ impl SyncServer {
     ///
     /// [`SyncError::Receive`]; [`SyncError::Log`], since what is not kept must not take effect;
     /// [`SyncError::Random`] as it begins to lead.
-    pub fn run(mut self, stop: &AtomicBool) -> Result<SyncReport, SyncError> {
+    pub fn run(self, stop: &AtomicBool) -> Result<SyncReport, SyncError> {
+        let _busy = Busy::begin();
         let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
         let outcomes = self.candidate.as_ref().map(Candidate::descriptor);
         let descriptors = [self.socket.as_raw_fd()];
         let descriptors = descriptors.into_iter().chain(calls).chain(outcomes);
         let mut readable = Readable::new(descriptors).map_err(SyncError::Receive)?;
+        let views = self.views();
+        let mut server = Box::new(self);
         while !stop.load(Ordering::Relaxed) {
-            self.elect()?;
-            self.look_at_keys(boot_time_us());
-            while let Some(call) = self.remote.as_mut().and_then(RemoteCalls::poll) {
-                call(&mut self);
+            server.elect()?;
+            server.look_at_keys(boot_time_us());
+            while let Some(call) = server.remote.as_mut().and_then(RemoteCalls::poll) {
+                call(&mut server);
             }
-            self.turn()?;
-            let now = boot_time_us();
-            let groups = self.work.iter().flat_map(|work| &work.groups);
-            let due = groups.filter_map(|it| it.engine.poll_timeout());
-            let elections = self.candidate.as_ref().and_then(Candidate::poll_timeout);
-            let due = due.chain(elections).min().unwrap_or(u64::MAX);
-            let due = due.min(now + LONGEST_WAIT);
-            readable.wait_until(due).map_err(SyncError::Receive)?;
+            server.turn()?;
+            let due = server.due();
+            let waited;
+            (server, waited) = views.lend(server, || readable.wait_until(due));
+            waited.map_err(SyncError::Receive)?;
             for _ in 0..BURSTS {
-                if !self.receive().map_err(SyncError::Receive)? {
+                if !server.receive().map_err(SyncError::Receive)? {
                     break;
                 }
             }
         }
-        let report = self.report();
-        if let Some(work) = &mut self.work {
+        views.end();
+        let report = server.report();
+        if let Some(work) = &mut server.work {
             work.kept.close()?;
         }
-        if let Some(mut candidate) = self.candidate.take() {
-            let left = candidate.leave(&mut readable, self.work.take());
+        if let Some(mut candidate) = server.candidate.take() {
+            let left = candidate.leave(&mut readable, server.work.take());
             left.map_err(SyncError::Receive)?;
         }
         Ok(report)
+    }
+
+    /// When there is something to do, if nothing comes before.
+    fn due(&self) -> u64 {
+        let now = boot_time_us();
+        let groups = self.work.iter().flat_map(|work| &work.groups);
+        let due = groups.filter_map(|it| it.engine.poll_timeout());
+        let elections = self.candidate.as_ref().and_then(Candidate::poll_timeout);
+        let due = due.chain(elections).min().unwrap_or(u64::MAX);
+        due.min(now + LONGEST_WAIT)
     }
 
     /// Does its part in the election: begins to lead, or stops to.
@@ -479,6 +495,12 @@ impl SyncServer {
     }
 }
 
+impl Drop for SyncServer {
+    fn drop(&mut self) {
+        self.views.end();
+    }
+}
+
 fn since_epoch_us() -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     since_epoch.map_or(0, |since| since.as_micros() as u64)
@@ -490,3 +512,6 @@ fn least_term(started_us: u64) -> Result<u64, SyncError> {
     let random = random_bits().map_err(SyncError::Random)?;
     Ok((started_us / 1_000) << 16 | (random & 0xffff))
 }
+
+#[cfg(test)]
+mod tests;

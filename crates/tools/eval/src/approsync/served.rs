@@ -21,7 +21,7 @@ use super::programs::SWITCH;
 use super::viewed::refused;
 use crate::error::EvalError;
 use stateplane_host::remote::{Remote, remote};
-use stateplane_host::sync::{GroupFile, SyncEngineFile, SyncServer};
+use stateplane_host::sync::{GroupFile, LocalViews, SyncEngineFile, SyncServer};
 use stateplane_native::Native;
 use stateplane_rpc::client::names;
 use stateplane_rpc::{Core, Driver, Options, Server};
@@ -72,6 +72,7 @@ pub struct Served {
     plan: Plan,
     shared: Arc<Shared>,
     remote: Arc<Remote<SyncServer>>,
+    local: LocalViews,
     p4runtime: Option<Server>,
     views: Option<Server>,
     parts: Parts,
@@ -108,6 +109,7 @@ impl Served {
         let mut server = SyncServer::bind(&file).map_err(|it| failed(&it))?;
         let (reached, calls) = remote().map_err(|it| failed(&it))?;
         server.set_remote(calls);
+        let local = server.views();
         let runtime = clients::runtime().map_err(|it| failed(&it))?;
         let shared = Arc::new(Shared::default());
         let (give, take) = mpsc::channel();
@@ -125,6 +127,7 @@ impl Served {
             plan,
             shared,
             remote: Arc::new(reached),
+            local,
             p4runtime: None,
             views: None,
             parts,
@@ -199,18 +202,14 @@ impl Served {
     /// Lets `look` see the view of a group within the engine's process, without gRPC.
     ///
     /// # Errors
-    /// `EV003` if there is no such group, or the view is incomplete.
-    pub(super) fn within<T: Send + 'static>(
+    /// `EV003` if there is no such group, the view is incomplete, or the engine has stopped.
+    pub(super) fn within<T>(
         &self,
         group: &str,
-        look: impl FnOnce(&[u64]) -> T + Send + 'static,
+        look: impl FnOnce(&[u64]) -> T,
     ) -> Result<T, EvalError> {
-        let group = group.to_owned();
-        let said = self
-            .remote
-            .call(move |server| server.look(&group, |_, values| look(values)));
-        let said = said.ok_or_else(|| refused(&self.name, "its engine has stopped"))?;
-        let looked = said.map_err(|error| refused(&self.name, error))?;
+        let looked = self.local.look(group, |_, values| look(values));
+        let looked = looked.map_err(|error| refused(&self.name, error))?;
         looked.ok_or_else(|| refused(&self.name, "the view is incomplete"))
     }
 
