@@ -18,6 +18,7 @@ mod measure;
 mod numbers;
 pub mod peers;
 pub mod switch;
+pub mod view;
 
 pub use measure::{Figure, Report, Sample, copy, resident, timed};
 pub use numbers::Numbers;

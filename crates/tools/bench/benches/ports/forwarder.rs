@@ -221,7 +221,7 @@ fn start_switch<'a>(
 }
 
 /// Waits until a process says that it is ready, or why it is not.
-fn ready(mut child: Child) -> Result<Child, String> {
+pub fn ready(mut child: Child) -> Result<Child, String> {
     let mut line = String::new();
     if let Some(output) = &mut child.stdout {
         let _ = BufReader::new(output).read_line(&mut line);
@@ -320,7 +320,7 @@ pub fn run_store() {
 }
 
 /// Does `work`, which ends when `stop` is set.
-fn until_input_ends(stop: &AtomicBool, work: impl FnOnce()) {
+pub fn until_input_ends(stop: &AtomicBool, work: impl FnOnce()) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _ = std::io::stdin().read_to_end(&mut Vec::new());

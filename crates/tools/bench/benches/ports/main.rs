@@ -7,13 +7,15 @@
 //! has a core for itself. Needs root, `ip`, `ethtool`, `nft`, `iperf3`, `taskset` and two
 //! cores; says so and writes nothing where they are missing. Takes about ten minutes;
 //! `-- nat`, `bridge` or `route` measures one job. `-- workers` measures routing on two workers
-//! beside routing on one thread, for which all processes share the cores.
+//! beside routing on one thread, for which all processes share the cores. `-- view` measures programs in view
+//! of the control plane beside the same ones as they are, in ten pairs (four minutes).
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod flood;
 mod forwarder;
 mod network;
+mod view;
 
 use flood::Flood;
 use forwarder::{Job, Side};
@@ -50,6 +52,11 @@ fn main() -> ExitCode {
         ["flood", ..] => flood::run(&arguments[1..]),
         ["switch", job, access, workers] => forwarder::run_switch(job, access, workers),
         ["store"] => forwarder::run_store(),
+        ["view-switch", program, how] => view::run_view_switch(program, how),
+        ["view-engine", program] => view::run_view_engine(program),
+        ["view-server"] => view::run_view_server(),
+        ["view-client"] => view::run_view_client(),
+        ["view-flood", program] => view::run_view_flood(program),
         _ => return compare(&arguments),
     }
     ExitCode::SUCCESS
@@ -70,6 +77,9 @@ fn compare(arguments: &[&str]) -> ExitCode {
         if chosen.is_empty() || chosen.contains(&job.name()) {
             measure(&network, job, &mut reports);
         }
+    }
+    if chosen.is_empty() || chosen.contains(&"view") {
+        view::measure(&network, &mut reports);
     }
     drop(network);
     if chosen.is_empty() || chosen.contains(&"workers") {

@@ -168,10 +168,15 @@ impl Network {
 
     /// Starts this program in `node`, in another role.
     pub fn role(&self, node: &str, arguments: &[&str]) -> Child {
+        self.role_beside(node, node, arguments)
+    }
+
+    /// The same, on the processors of the node `beside`.
+    pub fn role_beside(&self, node: &str, beside: &str, arguments: &[&str]) -> Child {
         let program = std::env::current_exe().expect("this program has a path");
         Command::new("ip")
             .args(["netns", "exec", &self.namespace(node)])
-            .args(["taskset", "--cpu-list", &self.placement.processors(node)])
+            .args(["taskset", "--cpu-list", &self.placement.processors(beside)])
             .arg(program)
             .args(arguments)
             .stdin(Stdio::piped())

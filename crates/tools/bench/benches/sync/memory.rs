@@ -2,10 +2,11 @@
 //! switches whose carriers an engine follows.
 
 use super::link::{unwrap, wrap};
-use super::programs::{SOURCES, Sources, engine, in_view, plain_switch, switch};
+use super::programs::{engine, plain_switch, switch};
 use super::rounds::medians;
 use stateplane_bench::engine::Alone;
 use stateplane_bench::limit::Job;
+use stateplane_bench::view::{SOURCES, Sources, in_view};
 use stateplane_bench::{Report, frame, switch::compile};
 use stateplane_native::{Compiled, Native};
 use stateplane_switch::Switch;
@@ -55,7 +56,7 @@ fn frames(name: &str) -> Vec<(u16, Vec<u8>)> {
     let outside = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 443);
     (0..FRAMES)
         .map(|at| {
-            let inside = Ipv4Addr::from_bits(0x0a00_0000 | sources.next());
+            let inside = Ipv4Addr::from_bits(0x0a00_0000 | sources.draw());
             let inside = SocketAddrV4::new(inside, 20_000);
             if at % 2 == 1 {
                 return (1, frame::tcp(outside, inside, 60));

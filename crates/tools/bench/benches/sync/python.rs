@@ -1,8 +1,8 @@
 //! The Python package beside the client of p4runtime-shell, each in a process of its own, in turns.
 
-use super::programs::SOURCES;
 use super::rounds::compare;
 use stateplane_bench::Report;
+use stateplane_bench::view::SOURCES;
 use stateplane_eval::EvalError;
 use stateplane_eval::approsync::{Served, Subject};
 use std::io::{BufRead, BufReader, Write};
