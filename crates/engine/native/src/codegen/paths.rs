@@ -26,11 +26,11 @@ const CURSOR: usize = usize::MAX;
 /// for all paths.
 const MOST_BLOCKS: usize = 16;
 
-/// Instructions that may be made for ends of the parser of their own. Ends whose code has more alone
-/// come behind the others.
+/// Instructions that may be made for ends of the parser of their own, until the next one is not: once for
+/// ends whose code has no more alone, and once for those with more.
 const BUDGET: usize = 8_000;
 
-/// Instructions for such ends with which no further one is measured.
+/// Instructions with which no further end is measured.
 const MOST_MEASURED: usize = 8 * BUDGET;
 
 /// Instructions of the code behind ends of the parser, by their places.
@@ -201,9 +201,14 @@ fn ranks(program: &Program, id: ParserId, cyclic: &[bool]) -> Vec<usize> {
 fn in_order(ends: usize, costs: Option<&Costs>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..ends).collect();
     if let Some(costs) = costs {
-        order.sort_by_key(|at| costs.get(at).is_none_or(|cost| *cost > BUDGET));
+        order.sort_by_key(|at| is_long(costs, *at));
     }
     order
+}
+
+/// True if the code of an end alone is longer than the budget, or was not measured.
+fn is_long(costs: &Costs, at: usize) -> bool {
+    costs.get(&at).is_none_or(|cost| *cost > BUDGET)
 }
 
 impl Gen<'_, '_> {
@@ -316,7 +321,7 @@ impl Gen<'_, '_> {
     }
 
     /// Gives a parser its arguments; tells where its parameters lie. Headers and user metadata of an
-    /// `untouched` packet are 0.
+    /// `untouched` packet are 0, of which those in registers are still noted as known.
     fn enter_parser(
         &mut self,
         inner: ParserId,
@@ -336,9 +341,13 @@ impl Gen<'_, '_> {
         self.check_fault();
         for (var, at, cleared) in &bound {
             self.bases[var.index()] = *at;
-            if *cleared && !(untouched && *at < self.plan.storage.standard.start) {
+            if *cleared {
                 let spot = self.variable(*var);
-                self.clear(&spot);
+                if untouched && *at < self.plan.storage.standard.start {
+                    self.clear_registers(&spot);
+                } else {
+                    self.clear(&spot);
+                }
             }
         }
         self.reset(&parser.locals);
@@ -423,9 +432,11 @@ impl Gen<'_, '_> {
         let (mut light, mut heavy) = (0, 0);
         for at in order {
             self.go_on(ends[at]);
-            let within = match self.costs {
-                Some(_) => light + heavy <= BUDGET,
-                None => light <= BUDGET && heavy <= MOST_MEASURED,
+            let within = match &self.costs {
+                // Those with long code have a budget of their own: others do not take it from them.
+                Some(costs) if is_long(costs, at) => heavy <= BUDGET,
+                Some(_) => light <= BUDGET,
+                None => light + heavy <= MOST_MEASURED,
             };
             if !within {
                 self.jump(others);

@@ -179,6 +179,16 @@ impl Gen<'_, '_> {
         }
     }
 
+    /// Zeros in the place of what lives in registers.
+    pub(super) fn clear_registers(&mut self, spot: &Spot) {
+        for (offset, width) in self.scalars(spot.ty) {
+            let at = spot.at + offset;
+            if !matches!(self.home(at), Some((_, Home::Memory)) | None) {
+                self.put_zero(at, spot.dynamic, width);
+            }
+        }
+    }
+
     /// A zero of any width.
     pub(super) fn zero(&mut self, width: u32) -> Scalar {
         if width <= 128 {
