@@ -18,7 +18,7 @@ const NUMBERS: usize = 2;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InFlight(Box<Packet>);
 
-/// What a packet has. One that waits for long is packed: its words and frame are in one piece of memory,
+/// Words and frame of a packet. A packet that waits for long is packed: both are in one piece of memory,
 /// without the words that egress does not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
@@ -49,7 +49,7 @@ impl DerefMut for InFlight {
     }
 }
 
-/// What egress gets of a packet besides its words.
+/// The part of a packet that egress gets besides its words.
 pub(crate) struct Handed<'a> {
     pub(crate) frame: &'a [u8],
     pub(crate) rest: u64,
@@ -198,7 +198,7 @@ impl Pool {
         let mut small = self.packed.pop().unwrap_or_default();
         std::mem::swap(&mut packet.packed, &mut small.packed);
         packet.pack(kept);
-        // What is large goes to a packet that comes soon.
+        // Words and the frame's buffer are large: a packet that comes soon uses them.
         std::mem::swap(&mut packet.packed, &mut small.packed);
         let whole = std::mem::replace(packet, small);
         self.give(whole);

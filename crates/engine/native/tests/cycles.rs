@@ -7,8 +7,8 @@ use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Native;
 use stateplane_runtime::{Engine, Port};
-use stateplane_switch::{Counters, Switch, SwitchConfig};
-use support::Numbers;
+use stateplane_switch::{Counters, Switch};
+use support::{Numbers, leaving, switch};
 
 /// Frames begin with a kind. `label` is on a cycle; before it, a wide header and the first element of the
 /// stack are extracted, and metadata is written. Kind 1 has no cycle, and what follows it makes more code
@@ -86,24 +86,7 @@ fn program(before: &str, heavy: &str) -> Program {
     program.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-fn switch<E: Engine>(engine: E) -> Switch<E> {
-    let config = SwitchConfig {
-        ports: (0..8).collect(),
-        ..SwitchConfig::default()
-    };
-    Switch::new(engine, config).expect("the ports are right")
-}
-
-fn leaving(switch: &mut Switch<impl Engine>, port: Port, frame: &[u8]) -> Vec<(Port, Vec<u8>)> {
-    switch.handle_frame(1_000, port, frame);
-    let mut left = Vec::new();
-    while let Some(transmit) = switch.poll_transmit() {
-        left.push((transmit.port, transmit.frame));
-    }
-    left
-}
-
-/// What the program counted, and the switch.
+/// Counts of the program, and of the switch.
 fn counted<E: Engine>(switch: &Switch<E>) -> (Vec<u64>, Counters) {
     let seen = &switch.engine().state().counters()[0];
     let seen = seen.counts().iter().map(|count| count.packets);
@@ -114,7 +97,7 @@ fn counted<E: Engine>(switch: &Switch<E>) -> (Vec<u64>, Counters) {
 fn compare(program: Program, frames: usize) -> usize {
     let native = Native::new(program.clone(), Default::default()).expect("it loads");
     let interp = Interp::new(program, Default::default()).expect("it loads");
-    let (mut native, mut interp) = (switch(native), switch(interp));
+    let (mut native, mut interp) = (switch(native, 8), switch(interp, 8));
     let mut numbers = Numbers(0x2545_f491);
     let mut left = 0;
     for _ in 0..frames {
@@ -139,7 +122,7 @@ fn compare(program: Program, frames: usize) -> usize {
 
 #[test]
 fn packets_that_come_to_a_cycle_are_parsed_as_if_they_came() {
-    // What was extracted before the call is not valid behind it.
+    // A header that was extracted before the call is not valid behind it.
     for before in ["", " ", "p.extract(hdr.labels.next); meta.count = 1;"] {
         let left = compare(program(before, ""), 20_000);
         assert!(left > 10_000, "{left}");

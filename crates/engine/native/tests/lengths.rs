@@ -1,9 +1,10 @@
 //! Frames of all lengths, as they come and as they come back, through machine code and the interpreter.
 
+mod support;
+
 use stateplane_interp::Interp;
 use stateplane_native::Native;
-use stateplane_runtime::{Engine, Port};
-use stateplane_switch::{Switch, SwitchConfig};
+use support::{leaving, switch};
 
 /// Swaps addresses, and by the port at which they come gives frames a tag, takes it away, cuts them off, drops
 /// them, or lets them come back, which then tell it.
@@ -54,26 +55,6 @@ control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr); } }
 V1Switch(P(), C(), I(), E(), C(), D()) main;
 ";
 
-fn switch<E: Engine>(engine: E) -> Switch<E> {
-    let config = SwitchConfig {
-        ports: (0..12).collect(),
-        ..SwitchConfig::default()
-    };
-    Switch::new(engine, config).expect("the ports are right")
-}
-
-/// Frames that leave after one came, each with its port.
-fn leaving(switch: &mut Switch<impl Engine>, port: Port, frame: &[u8]) -> Vec<(Port, Vec<u8>)> {
-    switch.handle_frame(1_000, port, frame);
-    let mut left = Vec::new();
-    while let Some(transmit) = switch.poll_transmit() {
-        left.push((transmit.port, transmit.frame.clone()));
-        // Buffers with room are filled in another way than new ones.
-        switch.recycle(transmit.frame);
-    }
-    left
-}
-
 #[test]
 fn frames_of_all_lengths_leave_alike() {
     let program = stateplane_compile::text(PROGRAM)
@@ -81,7 +62,7 @@ fn frames_of_all_lengths_leave_alike() {
         .expect("the program compiles");
     let native = Native::new(program.clone(), Default::default()).expect("it loads");
     let interp = Interp::new(program, Default::default()).expect("it loads");
-    let (mut native, mut interp) = (switch(native), switch(interp));
+    let (mut native, mut interp) = (switch(native, 12), switch(interp, 12));
     let mut count = 0;
     for length in (0..=700_usize).chain([1_500, 2_048, 9_000]) {
         // Frames by ports 10 and 9 come back, and leave or are dropped then: others find no trace of them.

@@ -1,11 +1,12 @@
-//! Several engines of one program at once, each on a thread of its own.
+//! Several engines of one program at once, each on a thread of its own, and switches around one.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
-use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
+use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Port, Preserved, Value};
+use stateplane_switch::{Switch, SwitchConfig};
 use std::sync::Barrier;
 
 pub const WORKERS: u64 = 4;
@@ -142,4 +143,25 @@ pub fn sum_of(read: &dyn Fn(&str, u64) -> Value, register: &str, elements: u64) 
         Value::Struct(_) => unreachable!("the registers hold numbers"),
     };
     (0..elements).map(|at| number(read(register, at))).sum()
+}
+
+/// A switch with so many ports.
+pub fn switch<E: Engine>(engine: E, ports: Port) -> Switch<E> {
+    let config = SwitchConfig {
+        ports: (0..ports).collect(),
+        ..SwitchConfig::default()
+    };
+    Switch::new(engine, config).expect("the ports are right")
+}
+
+/// Frames that leave after one came, each with its port.
+pub fn leaving(switch: &mut Switch<impl Engine>, port: Port, frame: &[u8]) -> Vec<(Port, Vec<u8>)> {
+    switch.handle_frame(1_000, port, frame);
+    let mut left = Vec::new();
+    while let Some(transmit) = switch.poll_transmit() {
+        left.push((transmit.port, transmit.frame.clone()));
+        // Buffers with room are filled in another way than new ones.
+        switch.recycle(transmit.frame);
+    }
+    left
 }

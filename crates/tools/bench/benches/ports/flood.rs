@@ -19,6 +19,13 @@ const PATIENCE: usize = 10;
 /// Steps of a search: the rate is found within 1/128 of the sender's own.
 const TRIALS: u32 = 7;
 
+/// Writes the Ethernet address `to` into a frame.
+pub fn set_destination(frame: &mut [u8], to: &str) {
+    for (byte, digits) in frame.iter_mut().zip(to.split(':')) {
+        *byte = u8::from_str_radix(digits, 16).expect("an address");
+    }
+}
+
 /// Frames that were sent.
 #[derive(Serialize, Deserialize)]
 pub struct Flood {
@@ -44,9 +51,7 @@ pub fn run(arguments: &[&str]) {
         .map(|flow| SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), 20_000 + flow))
         .map(|client| {
             let mut frame = frame::udp(client, server, FRAME);
-            for (byte, digits) in frame.iter_mut().zip(to.split(':')) {
-                *byte = u8::from_str_radix(digits, 16).expect("an address");
-            }
+            set_destination(&mut frame, to);
             frame
         })
         .collect();

@@ -272,12 +272,22 @@ pub fn run_switch(job: &str, access: &str, workers: &str) {
     };
     let compiled = compiled.expect("the program loads");
     let engine: Native = compiled.engine(Options::default()).expect("and runs");
-    let stop = AtomicBool::new(false);
     let ports = job.interfaces().iter().zip(0..).map(|(name, number)| {
         let name = (*name).to_owned();
         (number, PortSpec::Interface { name, access })
     });
     let ports: Vec<_> = ports.collect();
+    forward(engine, workers, &file, &ports);
+}
+
+/// Runs a switch on `workers` threads until its input ends, and says when it is ready.
+pub fn forward(
+    engine: Native,
+    workers: usize,
+    file: &SwitchFile,
+    ports: &[(stateplane_switch::Port, PortSpec)],
+) {
+    let stop = AtomicBool::new(false);
     until_input_ends(&stop, || {
         let options = RunOptions {
             stop: &stop,
@@ -289,8 +299,8 @@ pub fn run_switch(job: &str, access: &str, workers: &str) {
             flows: None,
         };
         let ran = match workers {
-            1 => run(engine, &file, &ports, options),
-            _ => run_workers(engine, workers, &file, &ports, options, Beside::default()),
+            1 => run(engine, file, ports, options),
+            _ => run_workers(engine, workers, file, ports, options, Beside::default()),
         };
         if let Err(error) = ran {
             eprintln!("{error}");

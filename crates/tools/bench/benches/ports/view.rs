@@ -3,14 +3,15 @@
 //! Frames go from `a` by the switch in `r` to `b`, and answers straight back. The engine is in `s`, and has
 //! the sender's core: in use it is on another machine.
 
-use super::forwarder::{Running, ready, until_input_ends};
+use super::flood::set_destination;
+use super::forwarder::{Running, forward, ready, until_input_ends};
 use super::network::{B, Network};
 use serde::{Deserialize, Serialize};
 use stateplane_bench::switch::{compile, compile_text};
 use stateplane_bench::view::{InView, SOURCES, Sources, in_view};
 use stateplane_bench::{Report, frame};
 use stateplane_host::ports::{Access, Port, PortSpec};
-use stateplane_host::switch::{RunOptions, SwitchFile, run_switch};
+use stateplane_host::switch::SwitchFile;
 use stateplane_host::sync::{GroupFile, SyncEngineFile, SyncServer};
 use stateplane_native::{Compiled, Options};
 use stateplane_sync_setup::CONTROL_PORT;
@@ -30,7 +31,8 @@ const PROGRAMS: [(&str, &str); 3] = [
 /// Pairs of a program in view and as it is, one after the other.
 const PAIRS: usize = 10;
 
-/// Quantile of Student's distribution with as many degrees of freedom, less one, for an interval of 95 %.
+/// Standard errors on each side of the mean in an interval of 95 %: Student's distribution with one degree of
+/// freedom less than there are pairs.
 const QUANTILE: f64 = 2.262;
 
 /// Seconds of a flood, and frames that it repeats.
@@ -49,7 +51,7 @@ const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 18), 
 /// Time for connections and views.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a client measured.
+/// Measurement of a client.
 #[derive(Serialize, Deserialize)]
 struct Trips {
     median_ns: f64,
@@ -195,22 +197,7 @@ pub fn run_view_switch(path: &str, how: &str) {
     if seen {
         ports.push((CONTROL_PORT, port("r2", Access::Xdp)));
     }
-    let stop = AtomicBool::new(false);
-    until_input_ends(&stop, || {
-        let options = RunOptions {
-            stop: &stop,
-            ready: &mut |_| println!("ready"),
-            status: None,
-            notify: &mut |_, _, _| {},
-            patience: None,
-            sealing: None,
-            flows: None,
-        };
-        if let Err(error) = run_switch(engine, &file, &ports, options) {
-            eprintln!("{error}");
-            std::process::exit(1);
-        }
-    });
+    forward(engine, 1, &file, &ports);
 }
 
 /// The role of the engine: it is ready when all views are complete.
@@ -330,9 +317,7 @@ pub fn run_view_flood(path: &str) {
         })
         .collect();
     for frame in &mut frames {
-        for (byte, digits) in frame.iter_mut().zip(B.split(':')) {
-            *byte = u8::from_str_radix(digits, 16).expect("an address");
-        }
+        set_destination(frame, B);
     }
     let end = Instant::now() + Duration::from_secs_f64(FLOOD_S);
     for batch in frames.chunks(32).cycle() {
