@@ -30,7 +30,7 @@ mod ways;
 mod write_accuracy;
 mod writes;
 
-pub use served::{Served, Subject};
+pub use served::{Served, Subject, engine_file};
 
 use crate::error::EvalError;
 use crate::figure::Figure;

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use stateplane_bench::switch::{compile, compile_text};
 use stateplane_bench::view::{InView, SOURCES, Sources, in_view};
 use stateplane_bench::{Report, frame};
+use stateplane_eval::approsync::engine_file;
 use stateplane_host::ports::{Access, Port, PortSpec};
 use stateplane_host::switch::SwitchFile;
-use stateplane_host::sync::{GroupFile, SyncEngineFile, SyncServer};
+use stateplane_host::sync::{GroupFile, SyncServer};
 use stateplane_native::{Compiled, Options};
 use stateplane_sync_setup::CONTROL_PORT;
 use std::io::{Read, Write};
@@ -204,27 +205,8 @@ pub fn run_view_switch(path: &str, how: &str) {
 pub fn run_view_engine(path: &str) {
     let InView { plan, .. } = in_view(path, &[]);
     let data = tempfile::tempdir().expect("a folder");
-    let groups = plan.groups.iter().map(|group| GroupFile {
-        name: group.name.clone(),
-        switch: SWITCH,
-        port: stateplane_wire::sync::PORT,
-        group: group.group,
-        locations: group.locations,
-        batch: plan.batch,
-        poll_us: 1_000,
-        retry_us: 5_000,
-        windows: 1,
-        metrics: Vec::new(),
-    });
-    let file = SyncEngineFile {
-        listen: ENGINE,
-        port: 0,
-        data: Some(data.path().to_owned()),
-        etcd: None,
-        rpc: None,
-        groups: groups.collect(),
-        redis: None,
-    };
+    let switch = (SWITCH, stateplane_wire::sync::PORT);
+    let file = engine_file(&plan, switch, ENGINE, data.path());
     let server = SyncServer::bind(&file).unwrap_or_else(|error| {
         eprintln!("{error}");
         std::process::exit(1);

@@ -105,7 +105,12 @@ impl Served {
         socket.set_nonblocking(true).map_err(|it| failed(&it))?;
         let at = socket.local_addr().map_err(|it| failed(&it))?;
         let data = tempfile::tempdir().map_err(|it| failed(&it))?;
-        let file = engine_file(&plan, at, data.path());
+        let file = engine_file(
+            &plan,
+            (Ipv4Addr::LOCALHOST, at.port()),
+            Ipv4Addr::LOCALHOST,
+            data.path(),
+        );
         let mut server = SyncServer::bind(&file).map_err(|it| failed(&it))?;
         let (reached, calls) = remote().map_err(|it| failed(&it))?;
         server.set_remote(calls);
@@ -262,12 +267,18 @@ impl Drop for Served {
     }
 }
 
-/// The file of an engine that follows all groups of the switch at `at`.
-fn engine_file(plan: &Plan, at: SocketAddr, data: &Path) -> SyncEngineFile {
+/// The file of an engine at `listen` that follows all groups of a switch, by address and port, and keeps its
+/// log in `data`.
+pub fn engine_file(
+    plan: &Plan,
+    switch: (Ipv4Addr, u16),
+    listen: Ipv4Addr,
+    data: &Path,
+) -> SyncEngineFile {
     let groups = plan.groups.iter().map(|group| GroupFile {
         name: group.name.clone(),
-        switch: Ipv4Addr::LOCALHOST,
-        port: at.port(),
+        switch: switch.0,
+        port: switch.1,
         group: group.group,
         locations: group.locations,
         batch: plan.batch,
@@ -277,7 +288,7 @@ fn engine_file(plan: &Plan, at: SocketAddr, data: &Path) -> SyncEngineFile {
         metrics: Vec::new(),
     });
     SyncEngineFile {
-        listen: Ipv4Addr::LOCALHOST,
+        listen,
         port: 0,
         data: Some(data.to_owned()),
         etcd: None,
