@@ -224,6 +224,11 @@ fn every_other_command_runs_as_printed() {
                 continue;
             }
             println!("{page}: {line}");
+            let measures = line.starts_with("cargo bench") || line.starts_with("make bench");
+            assert!(
+                !measures,
+                "{page}: `{line}` takes minutes and needs a reason in docs/not_run.toml"
+            );
             let mut command = Command::new("bash");
             command
                 .args(["-c", &line])
