@@ -136,6 +136,7 @@ impl Hosts for HeavyHitter {
             period_us: WALK_PERIOD,
             batch: WALK_BATCH,
             index_at: None,
+            spread: false,
             frame: walk_frame(switch, 3),
         })
     }

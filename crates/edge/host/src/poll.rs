@@ -34,12 +34,21 @@ impl Readable {
     pub(crate) fn wait_until(&mut self, due: u64) -> io::Result<()> {
         let now = boot_time_us();
         let waits = due > now;
-        if waits {
-            self.timer.go_off_by(due, now)?;
+        if waits && !self.timer.is_set(due, now) {
+            // A timer that went off can be read until it is set again.
+            const BEHIND_TIMER: usize = 1;
+            if self.poll(BEHIND_TIMER, false)? {
+                return Ok(());
+            }
+            self.timer.set(due)?;
         }
-        for polled in &mut self.polled {
-            polled.revents = 0;
-        }
+        self.poll(0, waits)?;
+        Ok(())
+    }
+
+    /// Looks which can be read, of all from the place `first` on. If none can and it `waits`, it does so
+    /// until one can; true if one can.
+    fn poll(&mut self, first: usize, waits: bool) -> io::Result<bool> {
         let at_once = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -49,14 +58,18 @@ impl Readable {
         } else {
             std::ptr::from_ref(&at_once)
         };
+        for polled in &mut self.polled {
+            polled.revents = 0;
+        }
+        let polled = &mut self.polled[first..];
         // SAFETY: the descriptors and the time live through the call, their number
         // is that given, a null time sets no limit, and a null signal mask leaves the mask
         // as it is.
         #[allow(unsafe_code)]
         let outcome = unsafe {
             libc::ppoll(
-                self.polled.as_mut_ptr(),
-                self.polled.len() as libc::nfds_t,
+                polled.as_mut_ptr(),
+                polled.len() as libc::nfds_t,
                 limit,
                 std::ptr::null(),
             )
@@ -67,7 +80,7 @@ impl Readable {
                 return Err(error);
             }
         }
-        Ok(())
+        Ok(outcome != 0)
     }
 
     /// True if descriptor `at` of the given ones was ready at the end of the last wait.
@@ -86,7 +99,7 @@ fn polled(fd: RawFd) -> libc::pollfd {
 
 /// A descriptor that can be read from a time on. A wait with a time limit sets a timer and
 /// takes it back each time, which costs some µs where the processor is virtual; one that was
-/// set stays until its time has come.
+/// set stays until its time has come, and none is set while there is something to read.
 #[derive(Debug)]
 struct Timer {
     descriptor: OwnedFd,
@@ -109,11 +122,13 @@ impl Timer {
         Ok(Timer { descriptor, at: 0 })
     }
 
-    /// Sees to it that it goes off after `now` and at `due` at the latest.
-    fn go_off_by(&mut self, due: u64, now: u64) -> io::Result<()> {
-        if now < self.at && self.at <= due {
-            return Ok(());
-        }
+    /// True if it goes off after `now` and at `due` at the latest.
+    fn is_set(&self, due: u64, now: u64) -> bool {
+        now < self.at && self.at <= due
+    }
+
+    /// Has it go off at `due`.
+    fn set(&mut self, due: u64) -> io::Result<()> {
         let time = libc::itimerspec {
             it_interval: libc::timespec {
                 tv_sec: 0,
@@ -166,7 +181,7 @@ mod tests {
         }
         // It is past, but goes off no more than once.
         let due = boot_time_us() + 20_000;
-        readable.timer.go_off_by(due - 10_000, 0).unwrap();
+        readable.timer.set(due - 10_000).unwrap();
         assert!(wait(&mut readable, due) <= 2);
     }
 
@@ -174,7 +189,7 @@ mod tests {
     fn an_earlier_time_takes_the_place_of_a_later_one() {
         let mut readable = Readable::new([]).unwrap();
         let (sooner, later) = (boot_time_us() + 20_000, boot_time_us() + 20_000_000);
-        readable.timer.go_off_by(later, 0).unwrap();
+        readable.timer.set(later).unwrap();
         wait(&mut readable, sooner);
         assert!(boot_time_us() < later);
     }

@@ -303,6 +303,7 @@ impl<E: Engine> Run<E> {
                     period_us,
                     batch: 1,
                     index_at: None,
+                    spread: false,
                     frame,
                 })?;
                 self.switch.handle_timeout(self.now);

@@ -123,7 +123,7 @@ pub struct Replica {
 
 /// Injects a batch of frames at ingress, first when the switch first sees the time and
 /// then once a period. Periods that were missed are skipped; a batch that takes longer
-/// than a period is finished first.
+/// than a period is finished first. A batch may be spread over its period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generator {
     /// `ingress_port` of the frame, 0 to 510; it need not carry frames otherwise.
@@ -135,6 +135,9 @@ pub struct Generator {
     /// Offset of the frame's batch index, from 0: the first of four bytes, big-endian, all within
     /// the frame. `None`: all frames are equal.
     pub index_at: Option<usize>,
+    /// True if the frames of a batch are injected one by one, a period's equal parts of at least 1 µs
+    /// apart; missed parts are skipped, and no frame.
+    pub spread: bool,
     /// The frame, [`MIN_FRAME`] to [`MAX_FRAME`] bytes.
     pub frame: Vec<u8>,
 }
@@ -161,6 +164,7 @@ impl Generator {
             period_us,
             batch,
             index_at,
+            spread: false,
             frame,
         }
     }

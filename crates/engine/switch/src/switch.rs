@@ -508,6 +508,7 @@ impl<E: Engine> Switch<E> {
             period_us,
             batch,
             index_at,
+            spread,
             frame: ref template,
         } = active.generator;
         let mut frame = self.spare.pop().unwrap_or_default();
@@ -520,11 +521,16 @@ impl<E: Engine> Switch<E> {
         active.sent += 1;
         let due = active.due.unwrap_or(now);
         active.due = Some(due);
-        if active.sent >= batch {
-            let missed = (now - due) / period_us;
-            active.due = Some(due.saturating_add((missed + 1).saturating_mul(period_us)));
-            active.sent = 0;
+        let is_whole = active.sent >= batch;
+        if is_whole || spread {
+            let parts = if spread { u64::from(batch) } else { 1 };
+            let step_us = (period_us / parts).max(1);
+            let missed = (now - due) / step_us;
+            active.due = Some(due.saturating_add((missed + 1).saturating_mul(step_us)));
             self.counters.generator_skipped += missed;
+        }
+        if is_whole {
+            active.sent = 0;
         }
         self.counters.generated += 1;
         self.run_ingress(

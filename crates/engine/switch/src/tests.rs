@@ -88,6 +88,7 @@ fn generator(port: u16, period_us: u64) -> Generator {
         period_us,
         batch: 1,
         index_at: None,
+        spread: false,
         frame: frame(&[(engine::at::TARGET, 1)]),
     }
 }

@@ -76,6 +76,7 @@ impl<E: Engine> P4Switch<E> {
                     period_us: 1_000,
                     batch: walk.batch,
                     index_at: None,
+                    spread: false,
                     frame: walk_frame(identity.switch, walk.arrays),
                 }));
             }

@@ -61,7 +61,7 @@ impl<E: Fellow> P4Switch<E> {
         let sync = Sync {
             switch: 1,
             address: SWITCH_ADDRESS,
-            turn_us: scenario.turn_us,
+            turn_us: Some(scenario.turn_us),
             rates: (0..GROUPS as u16).map(|group| (group, rates)).collect(),
         };
         sync.apply(&mut switch, incarnation, true)?;

@@ -98,7 +98,7 @@ impl<E: stateplane_runtime::Engine> World<E> {
         let sync = Sync {
             switch: 7,
             address: SWITCH,
-            turn_us: TURN_US,
+            turn_us: Some(TURN_US),
             rates: Vec::new(),
         };
         sync.apply(&mut switch, 99, true).expect("it fits");

@@ -64,7 +64,7 @@ fn worker(engine: Native, generates: bool) -> Switch<Native> {
     let sync = Sync {
         switch: 7,
         address: SWITCH,
-        turn_us: TURN_US,
+        turn_us: Some(TURN_US),
         rates: Vec::new(),
     };
     sync.apply(&mut switch, 99, generates).expect("it fits");

@@ -75,6 +75,7 @@ use toml::Spanned;
 ///     period_ms = 20
 ///     batch = 4                            # frames at once; 1 unless set
 ///     index_at = 12                        # where their places stand, 0 to 3; nowhere unless set
+///     spread = true                        # one every 5 ms, not all at once; false unless set
 ///     frame = "020000000001 020000000002 88b5 0000"
 ///
 ///     [[watches]]                          # a register that holds a time in µs
@@ -121,7 +122,7 @@ use toml::Spanned;
 ///     [sync]                               # of programs that include sync.p4
 ///     switch = 1                           # this switch's number
 ///     address = "10.0.0.1"                 # at which the engine reaches it
-///     turn_us = 50                         # between two turns of a carrier; 50 unless set
+///     turn_us = 50                         # between two turns of a group's carrier
 ///     groups = [{ group = 0, budget_mbps = 100, coarsest = 0 }] # rates unlike the usual ones
 ///
 ///     [chains]                             # entries come from a store's controller
@@ -279,6 +280,9 @@ pub struct GeneratorFile {
     pub batch: u32,
     /// Offset of the frame's batch index, four bytes long; none unless set.
     pub index_at: Option<usize>,
+    /// True if a batch is spread over its period; false unless set.
+    #[serde(default)]
+    pub spread: bool,
     /// The frame in hexadecimal digits; spaces and `:` may stand between bytes.
     pub frame: String,
 }
@@ -291,6 +295,7 @@ impl GeneratorFile {
             period_us: self.period_ms.saturating_mul(1000),
             batch: self.batch,
             index_at: self.index_at,
+            spread: self.spread,
             frame: value::hexadecimal(&self.frame)?,
         })
     }

@@ -32,7 +32,7 @@ const MOST_SHOWN: usize = 256;
 ///     group = 0                       # number of the group in the switch's program
 ///     locations = 65536
 ///     batch = 16                      # SYNC_BATCH of the program; 16 unless set
-///     poll_us = 1000                  # between two polls; 1,000 unless set
+///     poll_us = 2000                  # between two polls; 2,000 unless set
 ///     retry_us = 5000                 # before a request is repeated; 5,000 unless set
 ///     windows = 16                    # windows that are kept; 16 unless set
 ///     metrics = [0, 17]               # locations whose values are metrics
@@ -156,7 +156,7 @@ fn batch() -> u32 {
 }
 
 fn poll() -> u64 {
-    1_000
+    2_000
 }
 
 fn retry() -> u64 {
@@ -348,7 +348,7 @@ mod tests {
         let group = &file.groups[0];
         assert_eq!((file.listen, file.rpc), (Ipv4Addr::UNSPECIFIED, None));
         assert_eq!(group.socket().to_string(), "10.0.0.1:4798");
-        assert_eq!((group.batch, group.poll_us, group.windows), (16, 1_000, 16));
+        assert_eq!((group.batch, group.poll_us, group.windows), (16, 2_000, 16));
     }
 
     #[test]

@@ -29,6 +29,10 @@ use crate::sealing::{Guard, SealReport, open_datagram};
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 50_000;
 
+/// µs for which it leaves the socket behind datagrams that it took, unless somebody waits for what they
+/// bring or a poll is due: to wake for each takes several times as long as to take it.
+const REST_US: u64 = 2_000;
+
 /// Bursts of datagrams that are taken before anything is sent.
 const BURSTS: usize = 4;
 
@@ -341,8 +345,11 @@ impl SyncServer {
         let calls = self.remote.as_ref().map(RemoteCalls::descriptor);
         let outcomes = self.candidate.as_ref().map(Candidate::descriptor);
         let descriptors = [self.socket.as_raw_fd()];
-        let descriptors = descriptors.into_iter().chain(calls).chain(outcomes);
-        let mut readable = Readable::new(descriptors).map_err(SyncError::Receive)?;
+        let others = calls.into_iter().chain(outcomes);
+        let all = descriptors.into_iter().chain(others.clone());
+        let mut readable = Readable::new(all).map_err(SyncError::Receive)?;
+        let mut resting = Readable::new(others).map_err(SyncError::Receive)?;
+        let mut rests_until = 0;
         let views = self.views();
         let mut server = Box::new(self);
         while !stop.load(Ordering::Relaxed) {
@@ -353,13 +360,22 @@ impl SyncServer {
             }
             server.turn()?;
             let due = server.due();
+            let waits_for = if server.is_awaited() || rests_until <= boot_time_us() {
+                (&mut readable, due)
+            } else {
+                (&mut resting, due.min(rests_until))
+            };
             let waited;
-            (server, waited) = views.lend(server, || readable.wait_until(due));
+            (server, waited) = views.lend(server, || waits_for.0.wait_until(waits_for.1));
             waited.map_err(SyncError::Receive)?;
+            let before = server.report.received;
             for _ in 0..BURSTS {
                 if !server.receive().map_err(SyncError::Receive)? {
                     break;
                 }
+            }
+            if server.report.received > before {
+                rests_until = boot_time_us() + REST_US;
             }
         }
         views.end();
@@ -382,6 +398,13 @@ impl SyncServer {
         let elections = self.candidate.as_ref().and_then(Candidate::poll_timeout);
         let due = due.chain(elections).min().unwrap_or(u64::MAX);
         due.min(now + LONGEST_WAIT)
+    }
+
+    /// True while a view is incomplete, or a request waits for what switches send.
+    fn is_awaited(&self) -> bool {
+        let now = boot_time_us();
+        let mut groups = self.work.iter().flat_map(|work| &work.groups);
+        groups.any(|group| group.waiting() > 0 || group.engine.told(now).is_none())
     }
 
     /// Does its part in the election: begins to lead, or stops to.

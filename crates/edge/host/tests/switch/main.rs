@@ -269,6 +269,7 @@ fn generators_and_reports_run_by_themselves() {
             period_us: 20_000,
             batch: 1,
             index_at: None,
+            spread: false,
             frame: frame(64, 5),
         };
         let config = SwitchConfig {

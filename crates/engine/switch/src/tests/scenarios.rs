@@ -550,6 +550,41 @@ fn a_generator_injects_batches_whose_frames_bear_their_places() {
 }
 
 #[test]
+fn a_batch_may_be_spread_over_its_period() {
+    let mut template = frame(&[(at::TARGET, 1)]);
+    let index = template.len();
+    template.extend([0; 4]);
+    let batch = Generator {
+        batch: 4,
+        index_at: Some(index),
+        spread: true,
+        frame: template,
+        ..generator(400, 1000)
+    };
+    let mut switch = switch_with(SwitchConfig {
+        generators: vec![batch],
+        ..config()
+    });
+    // The third comes late, and two parts are skipped; the places go on.
+    for (now, place, due) in [
+        (0, 0, 250),
+        (250, 1, 500),
+        (1_010, 2, 1_250),
+        (1_250, 3, 1_500),
+        (1_500, 0, 1_750),
+    ] {
+        switch.handle_timeout(now);
+        let sent = transmitted(&mut switch);
+        let places: Vec<&[u8]> = sent.iter().map(|sent| &sent.frame[index..]).collect();
+        assert_eq!(places, [[0, 0, 0, place]]);
+        assert_eq!(switch.poll_timeout(), Some(due));
+    }
+    assert_eq!(switch.counters().generator_skipped, 2);
+    assert_eq!(switch.counters().generated, 5);
+    assert_balanced(&switch);
+}
+
+#[test]
 fn a_frame_of_the_host_comes_by_a_port_that_no_link_faces() {
     let mut switch = switch();
     switch.handle_frame(10, 300, &frame(&[]));

@@ -128,6 +128,7 @@ mod tests {
             period_us: 1_000,
             batch,
             index_at: None,
+            spread: false,
             frame: Vec::new(),
         });
         let error = check_bound(&state(bound_ms, period_ms), walk.iter()).err()?;

@@ -215,6 +215,8 @@ pub struct Engine {
     stamps: Vec<u64>,
     /// Of each location the last cut of the view that gave it its value; 0: none did (rule 17).
     given: Vec<u32>,
+    /// The greatest of them.
+    last_given: u32,
     /// Locations without a value since the view began.
     unseen: u32,
     mark: Option<Mark>,
@@ -271,6 +273,7 @@ impl Engine {
             values: vec![0; settings.locations as usize],
             stamps: vec![0; settings.locations as usize],
             given: vec![0; settings.locations as usize],
+            last_given: 0,
             unseen: settings.locations,
             mark: None,
             tracker: Tracker::new(0, 0),

@@ -27,7 +27,11 @@ pub const TICK_PORT: Port = 506;
 /// Port of the engine unless a program says otherwise: `SYNC_CONTROL_PORT` of the library.
 pub const CONTROL_PORT: Port = 500;
 
-/// µs between two turns of a group's carrier unless set.
+/// µs from a turn of a group's carrier to that of the next group's, unless a switch's file says
+/// otherwise.
+pub const GROUP_US: u64 = 64;
+
+/// µs between two turns of a group's carrier in simulations and evaluations.
 pub const TURN_US: u64 = 50;
 
 /// Rates of one group (rules 13, 14 of `docs/sync-protocol.md`).
@@ -65,8 +69,10 @@ pub struct Sync {
     pub switch: u32,
     /// IPv4 address at which the engine reaches it.
     pub address: Ipv4Addr,
-    /// µs between two turns of a group's carrier, at least 1.
-    pub turn_us: u64,
+    /// µs between two turns of a group's carrier, at least 1, with the turns of all groups at once.
+    /// `None`: one group's turn each [`GROUP_US`], so that what the carriers take of the switch's time
+    /// does not grow with the groups.
+    pub turn_us: Option<u64>,
     /// Rates by group; groups without have those of [`Rates::default`].
     pub rates: Vec<(u16, Rates)>,
 }
@@ -154,6 +160,10 @@ impl Sync {
 
     /// The packet generator of one frame for each group, each of which bears its group.
     fn carriers(&self, groups: u32) -> Generator {
-        Generator::with_content(TICK_PORT, self.turn_us, groups, &[], true)
+        let turn_us = self.turn_us.unwrap_or(GROUP_US * u64::from(groups));
+        Generator {
+            spread: self.turn_us.is_none(),
+            ..Generator::with_content(TICK_PORT, turn_us, groups, &[], true)
+        }
     }
 }

@@ -6,7 +6,7 @@ fn sync() -> Sync {
     Sync {
         switch: 7,
         address: Ipv4Addr::new(10, 255, 0, 1),
-        turn_us: TURN_US,
+        turn_us: Some(TURN_US),
         rates: vec![(1, Rates::default())],
     }
 }
@@ -44,6 +44,13 @@ fn each_group_has_a_carrier_of_its_own() {
     assert_eq!((carriers.batch, carriers.port), (2, TICK_PORT));
     assert_eq!(carriers.index_at, Some(14));
     assert_eq!(carriers.frame.len(), 18);
+    assert_eq!((carriers.period_us, carriers.spread), (TURN_US, false));
+    let unset = Sync {
+        turn_us: None,
+        ..sync()
+    };
+    let carriers = unset.carriers(2);
+    assert_eq!((carriers.period_us, carriers.spread), (2 * GROUP_US, true));
 }
 
 /// Rates of the configuration take the place of those that an instrumented program has.

@@ -203,7 +203,7 @@ impl Shape {
             let sync = Sync {
                 switch: 1,
                 address: SWITCH,
-                turn_us,
+                turn_us: Some(turn_us),
                 rates: vec![(0, rates)],
             };
             sync.apply(&mut switch, 7, true).map_err(|it| failed(&it))?;

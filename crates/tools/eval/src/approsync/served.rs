@@ -282,7 +282,7 @@ pub fn engine_file(
         group: group.group,
         locations: group.locations,
         batch: plan.batch,
-        poll_us: 1_000,
+        poll_us: 2_000,
         retry_us: 5_000,
         windows: 1,
         metrics: Vec::new(),
@@ -344,7 +344,7 @@ fn set_up(
     let sync = Sync {
         switch: 1,
         address: SWITCH,
-        turn_us: TURN_US,
+        turn_us: Some(TURN_US),
         rates: Vec::new(),
     };
     let applied = sync.apply(&mut switch, 7, true);

@@ -162,7 +162,7 @@ impl Viewed {
         let sync = Sync {
             switch: 1,
             address: SWITCH,
-            turn_us,
+            turn_us: Some(turn_us),
             rates: rates.collect(),
         };
         let applied = sync.apply(&mut switch, 7, true);

@@ -132,6 +132,7 @@ fn measure(
         period_us: WALK_US,
         batch: BATCH,
         index_at: None,
+        spread: false,
         frame: walk_frame(SWITCH, ROWS),
     })?;
     // Leases of both snapshots' records are granted, and all that begins once is past.

@@ -70,7 +70,7 @@ pub(super) fn switch(budget_mbps: u32) -> Result<(Switch<Native>, Plan), TopErro
     let sync = Sync {
         switch: 1,
         address: SWITCH,
-        turn_us: TURN_US,
+        turn_us: Some(TURN_US),
         rates: plan.groups.iter().map(|it| (it.group, rates)).collect(),
     };
     sync.apply(&mut switch, 1, true).map_err(failed)?;

@@ -2,8 +2,9 @@
 
 use super::SwitchFileCause;
 use serde::Deserialize;
-use stateplane_sync_setup::{Rates, Sync, TURN_US};
+use stateplane_sync_setup::{Rates, Sync};
 use std::net::Ipv4Addr;
+use std::num::NonZeroU64;
 
 /// `byte_time` of a megabit a second: 8 µs for each byte, in 2⁻¹⁶ µs.
 const MEGABIT: u32 = 8 << 16;
@@ -16,9 +17,9 @@ pub struct SyncFile {
     pub switch: u32,
     /// IPv4 address at which the engine reaches it.
     pub address: Ipv4Addr,
-    /// µs between two turns of a group's carrier; 50 unless set.
-    #[serde(default = "turn")]
-    pub turn_us: u64,
+    /// µs between two turns of a group's carrier, at least 1; 64 to that of the next group's
+    /// unless set.
+    pub turn_us: Option<NonZeroU64>,
     /// Rates of groups that do not have the usual ones.
     #[serde(default)]
     pub groups: Vec<SyncGroupFile>,
@@ -40,10 +41,6 @@ pub struct SyncGroupFile {
     pub finest: Option<u64>,
     /// Greatest t; 0 for a view that is exact when the ring is empty; any unless set.
     pub coarsest: Option<u64>,
-}
-
-fn turn() -> u64 {
-    TURN_US
 }
 
 impl SyncGroupFile {
@@ -85,7 +82,7 @@ impl SyncFile {
         Ok(Sync {
             switch: self.switch,
             address: self.address,
-            turn_us: self.turn_us.max(1),
+            turn_us: self.turn_us.map(NonZeroU64::get),
             rates: rates.collect::<Result<_, SwitchFileCause>>()?,
         })
     }

@@ -477,7 +477,9 @@ fn the_section_sync_says_budgets_in_megabits() {
         section.get_ref().sync()
     };
     let sync = parse("groups = [{ group = 1, budget_mbps = 8, coarsest = 0 }]").expect("right");
-    assert_eq!((sync.switch, sync.turn_us), (3, 50));
+    assert_eq!((sync.switch, sync.turn_us), (3, None));
+    let slow = parse("turn_us = 200").expect("right");
+    assert_eq!(slow.turn_us, Some(200));
     let (group, rates) = sync.rates[0];
     // 8 Mb/s are a µs for each byte; losses slow it down to an eighth.
     assert_eq!((group, rates.byte_time), (1, 1 << 16));

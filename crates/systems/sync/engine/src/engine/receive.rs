@@ -2,7 +2,7 @@
 
 use super::{Engine, Event, Life, Mark, OPEN_PER_LOCATION};
 use crate::tracker::Tracker;
-use stateplane_wire::sync::{CutKind, MessageType, Outcome, Packet, Repr};
+use stateplane_wire::sync::{CutKind, MessageType, Outcome, Packet, Repr, Value};
 
 impl Engine {
     /// Takes a datagram of the switch. What is not of this view changes nothing: another START's
@@ -72,6 +72,7 @@ impl Engine {
         self.values.fill(0);
         self.stamps.fill(0);
         self.given.fill(0);
+        self.last_given = 0;
         self.unseen = self.settings.locations;
         self.tracker = Tracker::new(message.position, message.after);
         self.overdue = message.position;
@@ -98,7 +99,16 @@ impl Engine {
         if message.epoch > self.cuts.epoch() && !self.cross(now, message) {
             return;
         }
-        for value in message.values.iter() {
+        // This pass waits for the memory of all stamps at once, the next finds them in the cache.
+        let is_newer = |value: &Value| {
+            let at = value.index as usize;
+            self.stamps
+                .get(at)
+                .is_some_and(|stamp| message.stamp > *stamp)
+        };
+        let newer = message.values.iter().filter(is_newer).count();
+        let values = message.values.iter().filter(|_| newer > 0);
+        for value in values {
             let at = value.index as usize;
             let Some(stamp) = self.stamps.get_mut(at) else {
                 continue;
@@ -114,7 +124,7 @@ impl Engine {
                 *stamp = message.stamp;
                 // The value before a cut that gave the location another is nothing any more (rule
                 // 17). It came all the same: the view has what the cut gave, which is later.
-                if message.epoch >= self.given[at] {
+                if message.epoch >= self.last_given || message.epoch >= self.given[at] {
                     self.counters.applied += 1;
                     self.values[at] = value.value;
                 }
@@ -162,6 +172,7 @@ impl Engine {
             CutKind::Filled => {
                 self.values.fill(message.operand);
                 self.given.fill(message.epoch);
+                self.last_given = message.epoch;
             }
             CutKind::Staged => {
                 let Some((ticket, values)) = self.stages.crossed() else {
@@ -172,6 +183,7 @@ impl Engine {
                     self.values[value.index as usize] = value.value;
                     self.given[value.index as usize] = message.epoch;
                 }
+                self.last_given = message.epoch;
                 let outcome = Some(Outcome::Done);
                 let (incarnation, epoch) = (self.incarnation, message.epoch);
                 self.events.push_back(Event::Written { ticket, outcome });

@@ -95,7 +95,7 @@ impl World {
         let sync = Sync {
             switch: 7,
             address: SWITCH,
-            turn_us: TURN_US,
+            turn_us: Some(TURN_US),
             rates: plan
                 .groups
                 .iter()

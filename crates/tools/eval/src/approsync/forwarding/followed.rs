@@ -129,7 +129,7 @@ impl Followed {
             let sync = Sync {
                 switch: 1,
                 address: SWITCH,
-                turn_us: TURN_US,
+                turn_us: Some(TURN_US),
                 rates: Vec::new(),
             };
             let applied = sync.apply(&mut switch, 7, case.has_view());
