@@ -29,9 +29,12 @@ use crate::sealing::{Guard, SealReport, open_datagram};
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 50_000;
 
-/// µs for which it leaves the socket behind datagrams that it took, unless somebody waits for what they
-/// bring or a poll is due: to wake for each takes several times as long as to take it.
+/// µs for which it leaves the socket behind datagrams that it took, unless a poll is due: to wake for each
+/// takes several times as long as to take it.
 const REST_US: u64 = 2_000;
+
+/// The same while a view is incomplete, or a request waits for what switches send.
+const SHORT_REST_US: u64 = 100;
 
 /// Bursts of datagrams that are taken before anything is sent.
 const BURSTS: usize = 4;
@@ -349,7 +352,7 @@ impl SyncServer {
         let all = descriptors.into_iter().chain(others.clone());
         let mut readable = Readable::new(all).map_err(SyncError::Receive)?;
         let mut resting = Readable::new(others).map_err(SyncError::Receive)?;
-        let mut rests_until = 0;
+        let mut received_at = 0;
         let views = self.views();
         let mut server = Box::new(self);
         while !stop.load(Ordering::Relaxed) {
@@ -360,7 +363,8 @@ impl SyncServer {
             }
             server.turn()?;
             let due = server.due();
-            let waits_for = if server.is_awaited() || rests_until <= boot_time_us() {
+            let rests_until = received_at + server.rest();
+            let waits_for = if rests_until <= boot_time_us() {
                 (&mut readable, due)
             } else {
                 (&mut resting, due.min(rests_until))
@@ -375,7 +379,7 @@ impl SyncServer {
                 }
             }
             if server.report.received > before {
-                rests_until = boot_time_us() + REST_US;
+                received_at = boot_time_us();
             }
         }
         views.end();
@@ -400,11 +404,13 @@ impl SyncServer {
         due.min(now + LONGEST_WAIT)
     }
 
-    /// True while a view is incomplete, or a request waits for what switches send.
-    fn is_awaited(&self) -> bool {
+    /// µs for which it leaves the socket behind datagrams.
+    fn rest(&self) -> u64 {
         let now = boot_time_us();
         let mut groups = self.work.iter().flat_map(|work| &work.groups);
-        groups.any(|group| group.waiting() > 0 || group.engine.told(now).is_none())
+        let is_awaited =
+            groups.any(|group| group.waiting() > 0 || group.engine.told(now).is_none());
+        if is_awaited { SHORT_REST_US } else { REST_US }
     }
 
     /// Does its part in the election: begins to lead, or stops to.
