@@ -183,6 +183,9 @@ mod tests {
         let due = boot_time_us() + 20_000;
         readable.timer.set(due - 10_000).unwrap();
         assert!(wait(&mut readable, due) <= 2);
+        // One that went off can be read, and does not end the next wait.
+        let due = boot_time_us() + 20_000;
+        assert_eq!(wait(&mut readable, due), 1);
     }
 
     #[test]
@@ -211,6 +214,7 @@ mod tests {
         let soon = boot_time_us() + 60_000_000;
         readable.wait_until(soon).unwrap();
         assert_eq!([0, 1].map(|at| readable.is_ready(at)), [false, true]);
+        assert_eq!(readable.timer.at, 0, "none is set while one can be read");
         readable.replace(descriptors().rev());
         readable.wait_until(soon).unwrap();
         assert_eq!([0, 1].map(|at| readable.is_ready(at)), [true, false]);

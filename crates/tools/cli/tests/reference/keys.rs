@@ -60,7 +60,7 @@ const KINDS: [Kind; 7] = [
 ];
 
 /// Words in place of types.
-const TYPES: [(&str, &str); 23] = [
+const TYPES: [(&str, &str); 24] = [
     ("bool", "true or false"),
     ("u8", "integer to 255"),
     ("u16", "integer to 65535"),
@@ -68,6 +68,7 @@ const TYPES: [(&str, &str); 23] = [
     ("u64", "integer"),
     ("usize", "integer"),
     ("NonZeroU32", "integer from 1"),
+    ("NonZeroU64", "integer from 1"),
     ("KeyId", "integer to 65535"),
     ("Port", "port's number"),
     ("String", "text"),
