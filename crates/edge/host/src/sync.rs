@@ -9,6 +9,7 @@ mod kept;
 mod lent;
 mod report;
 mod request;
+mod rest;
 mod server;
 mod shared;
 mod told;

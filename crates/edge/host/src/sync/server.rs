@@ -13,6 +13,7 @@ use stateplane_wire::sync::{FROZEN_LENGTH, HEADER_LENGTH, Packet};
 use stateplane_wire::{ipv4, udp};
 
 use super::candidate::{Candidate, Step};
+use super::rest::Rest;
 use super::views::Busy;
 use super::work::Work;
 use super::{
@@ -28,13 +29,6 @@ use crate::sealing::{Guard, SealReport, open_datagram};
 
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 50_000;
-
-/// µs for which it leaves the socket behind datagrams that it took, unless a poll is due: to wake for each
-/// takes several times as long as to take it.
-const REST_US: u64 = 2_000;
-
-/// The same while a view is incomplete, or a request waits for what switches send.
-const SHORT_REST_US: u64 = 100;
 
 /// Bursts of datagrams that are taken before anything is sent.
 const BURSTS: usize = 4;
@@ -352,7 +346,7 @@ impl SyncServer {
         let all = descriptors.into_iter().chain(others.clone());
         let mut readable = Readable::new(all).map_err(SyncError::Receive)?;
         let mut resting = Readable::new(others).map_err(SyncError::Receive)?;
-        let mut received_at = 0;
+        let mut rest = Rest::default();
         let views = self.views();
         let mut server = Box::new(self);
         while !stop.load(Ordering::Relaxed) {
@@ -363,7 +357,7 @@ impl SyncServer {
             }
             server.turn()?;
             let due = server.due();
-            let rests_until = received_at + server.rest();
+            let rests_until = rest.until(server.is_awaited());
             let waits_for = if rests_until <= boot_time_us() {
                 (&mut readable, due)
             } else {
@@ -373,14 +367,14 @@ impl SyncServer {
             (server, waited) = views.lend(server, || waits_for.0.wait_until(waits_for.1));
             waited.map_err(SyncError::Receive)?;
             let before = server.report.received;
+            let mut more = true;
             for _ in 0..BURSTS {
-                if !server.receive().map_err(SyncError::Receive)? {
+                more = server.receive().map_err(SyncError::Receive)?;
+                if !more {
                     break;
                 }
             }
-            if server.report.received > before {
-                received_at = boot_time_us();
-            }
+            rest.took(boot_time_us(), server.report.received - before, more);
         }
         views.end();
         let report = server.report();
@@ -404,13 +398,11 @@ impl SyncServer {
         due.min(now + LONGEST_WAIT)
     }
 
-    /// µs for which it leaves the socket behind datagrams.
-    fn rest(&self) -> u64 {
+    /// True while a view is incomplete, or a request waits for what switches send.
+    fn is_awaited(&self) -> bool {
         let now = boot_time_us();
         let mut groups = self.work.iter().flat_map(|work| &work.groups);
-        let is_awaited =
-            groups.any(|group| group.waiting() > 0 || group.engine.told(now).is_none());
-        if is_awaited { SHORT_REST_US } else { REST_US }
+        groups.any(|group| group.waiting() > 0 || group.engine.told(now).is_none())
     }
 
     /// Does its part in the election: begins to lead, or stops to.
