@@ -134,6 +134,7 @@ fn logs_tell_of_a_dead_store_a_cut_link_a_dead_controller_and_a_dead_switch() {
     let file = lane.write("switch.toml", &followed(&hosts));
     let (mut switch, log) = lane.switch("s", "switch.log", &file, None);
     lane.wait("logs", &log, "ready");
+    lane.wait_until_up("s", "logs");
     lane.wait(
         "logs",
         &controller,

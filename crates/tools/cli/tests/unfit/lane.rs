@@ -171,6 +171,15 @@ impl Lane {
         flags.split(',').any(|flag| flag == "UP")
     }
 
+    /// Waits until the data port of the switch `of` is up, which it is after the first answer to a probe.
+    pub fn wait_until_up(&self, of: &str, case: &str) {
+        let begin = Instant::now();
+        while !self.is_up(of) {
+            assert!(begin.elapsed() < PATIENCE, "{case}: the port stays down");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub fn down(&self, of: &str) {
         self.net.ip(
             &format!("{of}{}", self.number),
@@ -250,7 +259,7 @@ impl Lane {
             let (running, log) =
                 self.switch("o", "other.log", &self.write("other.toml", text), None);
             self.wait(case.name, &log, "ready");
-            assert!(self.is_up("o"), "{}: the first switch works", case.name);
+            self.wait_until_up("o", case.name);
             running
         });
         let file = self.write("switch.toml", &case.switch);
