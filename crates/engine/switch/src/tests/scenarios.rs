@@ -2,7 +2,7 @@
 
 use super::engine::{Event, FOREVER, FakeEngine, at, egress_op, ingress_op};
 use super::{assert_balanced, config, frame, generator, limited, switch, switch_with, transmitted};
-use crate::{DropReason, Generator, Limits, MAX_FRAME, SwitchConfig};
+use crate::{DropReason, Generator, Limits, MAX_FRAME, Switch, SwitchConfig};
 use stateplane_runtime::InstanceType;
 
 fn ports(frames: &[crate::Transmit]) -> Vec<u16> {
@@ -522,21 +522,28 @@ fn a_generator_keeps_its_rhythm_and_skips_what_was_missed() {
     assert_balanced(&switch);
 }
 
-#[test]
-fn a_generator_injects_batches_whose_frames_bear_their_places() {
+/// A switch with a generator of `batch` frames each ms, and where their places stand.
+fn with_batch(batch: u32, spread: bool) -> (Switch<FakeEngine>, usize) {
     let mut template = frame(&[(at::TARGET, 1)]);
     let index = template.len();
     template.extend([0xff; 4]);
     let batch = Generator {
-        batch: 3,
+        batch,
         index_at: Some(index),
+        spread,
         frame: template,
         ..generator(400, 1000)
     };
-    let mut switch = switch_with(SwitchConfig {
+    let switch = switch_with(SwitchConfig {
         generators: vec![batch],
         ..config()
     });
+    (switch, index)
+}
+
+#[test]
+fn a_generator_injects_batches_whose_frames_bear_their_places() {
+    let (mut switch, index) = with_batch(3, false);
     for (now, due) in [(0, 1000), (1000, 2000)] {
         switch.handle_timeout(now);
         let sent = transmitted(&mut switch);
@@ -551,20 +558,7 @@ fn a_generator_injects_batches_whose_frames_bear_their_places() {
 
 #[test]
 fn a_batch_may_be_spread_over_its_period() {
-    let mut template = frame(&[(at::TARGET, 1)]);
-    let index = template.len();
-    template.extend([0; 4]);
-    let batch = Generator {
-        batch: 4,
-        index_at: Some(index),
-        spread: true,
-        frame: template,
-        ..generator(400, 1000)
-    };
-    let mut switch = switch_with(SwitchConfig {
-        generators: vec![batch],
-        ..config()
-    });
+    let (mut switch, index) = with_batch(4, true);
     // The third comes late, and two parts are skipped; the places go on.
     for (now, place, due) in [
         (0, 0, 250),

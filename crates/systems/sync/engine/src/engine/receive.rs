@@ -107,8 +107,35 @@ impl Engine {
                 .is_some_and(|stamp| message.stamp > *stamp)
         };
         let newer = message.values.iter().filter(is_newer).count();
-        let values = message.values.iter().filter(|_| newer > 0);
-        for value in values {
+        if newer > 0 {
+            self.apply(message);
+        }
+        let count = message.values.len() as u64;
+        self.tracker
+            .came(message.position, count, message.before, message.after);
+        if self.mark.is_none_or(|mark| message.stamp > mark.stamp) {
+            // Of polls that were echoed, the newest tells how old the mark is.
+            while self
+                .polls
+                .get(1)
+                .is_some_and(|(poll, _)| *poll <= message.poll)
+            {
+                self.polls.pop_front();
+            }
+            self.mark = Some(Mark {
+                stamp: message.stamp,
+                bound: message.bound,
+                threshold: message.threshold,
+                queued: message.queued,
+                poll: message.poll,
+                sweep: message.sweep,
+            });
+        }
+    }
+
+    /// Gives locations the values of a message that are newer than theirs (rule 7).
+    fn apply(&mut self, message: &Repr<'_>) {
+        for value in message.values.iter() {
             let at = value.index as usize;
             let Some(stamp) = self.stamps.get_mut(at) else {
                 continue;
@@ -140,27 +167,6 @@ impl Engine {
                             }),
                     );
             }
-        }
-        let count = message.values.len() as u64;
-        self.tracker
-            .came(message.position, count, message.before, message.after);
-        if self.mark.is_none_or(|mark| message.stamp > mark.stamp) {
-            // Of polls that were echoed, the newest tells how old the mark is.
-            while self
-                .polls
-                .get(1)
-                .is_some_and(|(poll, _)| *poll <= message.poll)
-            {
-                self.polls.pop_front();
-            }
-            self.mark = Some(Mark {
-                stamp: message.stamp,
-                bound: message.bound,
-                threshold: message.threshold,
-                queued: message.queued,
-                poll: message.poll,
-                sweep: message.sweep,
-            });
         }
     }
 
