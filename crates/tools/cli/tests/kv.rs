@@ -12,7 +12,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -384,14 +384,16 @@ fn a_command_runs_under_a_lock_with_its_token() {
             .0,
         6
     );
+    drop(holder.stdin.take());
     holder.wait().expect("it ends");
     assert_eq!(running.kv(&["lock", "--try", "backup", "--", "true"]).0, 0);
 }
 
-/// A process that holds the lock `backup` for two seconds.
+/// A process that holds the lock `backup` until its standard input is closed.
 fn holder(running: &Running) -> Child {
     let holder = running
-        .command(&["lock", "backup", "--", "sleep", "2"])
+        .command(&["lock", "backup", "--", "cat"])
+        .stdin(Stdio::piped())
         .spawn();
     let holder = holder.expect("it runs");
     let since = Instant::now();
