@@ -8,7 +8,7 @@
 //! is still there.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -309,6 +309,22 @@ impl AsyncWrite for Connection {
             return Poll::Ready(Err(Connection::ended()));
         }
         Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.admission.place.has_ended(context) {
+            return Poll::Ready(Err(Connection::ended()));
+        }
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    /// HTTP/2 then writes a frame's header and its data by one system call.
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -10,6 +10,10 @@ use crate::proto::v1::view_client::ViewClient;
 /// Bytes that may be under way before a client has read them: a view of 2²⁰ values fits.
 const WINDOW: u32 = 16 << 20;
 
+/// Bytes of the longest frame of HTTP/2 that the client takes. A view of 2¹⁶ values fits, which then
+/// comes by a few system calls.
+const FRAME: u32 = 1 << 20;
+
 /// Time for a connection to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -24,6 +28,7 @@ pub type ConnectError = tonic::transport::Error;
 pub async fn connect(address: String) -> Result<ViewClient<Channel>, ConnectError> {
     let endpoint = Endpoint::from_shared(address)?
         .tcp_nodelay(true)
+        .max_frame_size(FRAME)
         .connect_timeout(CONNECT)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);

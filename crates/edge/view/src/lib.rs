@@ -1,9 +1,11 @@
 //! Views of an engine of sync over gRPC: the service `stateplane.sync.v1.View`.
 //!
-//! [`serve`] is the server. It reaches the engine through its [`Remote`], one short call for each
-//! request; packed values are shared with the engine, not copied. [`connect`] gives a client.
-//! [`RedisCopies`] keeps copies in a Redis or Valkey server.
+//! [`serve`] is the server. It reads what [`LocalViews`] give at once, and reaches the engine through
+//! its [`Remote`] for all else, one short call for each request; packed values are shared with the
+//! engine, not copied. [`connect`] gives a client. [`RedisCopies`] keeps copies in a Redis or Valkey
+//! server.
 //!
+//! [`LocalViews`]: stateplane_host::sync::LocalViews
 //! [`Remote`]: stateplane_host::remote::Remote
 
 #![allow(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::remote::{Posted, Remote};
 use stateplane_host::sync::{
-    Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, SyncServer, VALUE_BYTES,
+    Change, ChangeDone, CutMade, CutRequest, LocalViews, ReadRequest, Reading, Reply, SyncServer, VALUE_BYTES,
     ViewError, WriteId,
 };
 use stateplane_rpc::{Call, Server, ServerError, Tls, serve_routes};
@@ -49,17 +49,17 @@ const LOOK: Duration = Duration::from_millis(5);
 const OFFER: Duration = Duration::from_micros(200);
 const OFFERS: usize = 5_000;
 
-/// Serves views of the engine that `remote` reaches at `address`, on threads of its own.
+/// Serves views at `address`, on threads of its own.
 ///
 /// # Errors
 ///
 /// [`ServerError`].
 pub fn serve(
-    remote: Arc<Remote<SyncServer>>,
+    service: Service,
     address: SocketAddr,
     tls: Option<&Tls>,
 ) -> Result<Server, ServerError> {
-    serve_with(Service::new(remote), |routes| routes, address, tls)
+    serve_with(service, |routes| routes, address, tls)
 }
 
 /// As [`serve`], with the services that `more` adds.
@@ -128,14 +128,16 @@ fn unpack_values(bytes: &[u8]) -> Result<Vec<u64>, Status> {
 #[derive(Clone)]
 pub struct Service {
     remote: Arc<Remote<SyncServer>>,
+    views: LocalViews,
     streams: Arc<Semaphore>,
 }
 
 impl Service {
-    /// The service of the engine that `remote` reaches.
-    pub fn new(remote: Arc<Remote<SyncServer>>) -> Service {
+    /// The service of the engine that `remote` reaches, and whose views `views` shows.
+    pub fn new(remote: Arc<Remote<SyncServer>>, views: LocalViews) -> Service {
         Service {
             remote,
+            views,
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
         }
     }
@@ -182,6 +184,9 @@ impl Service {
     }
 
     async fn read(&self, request: ReadRequest) -> Result<Reading, Status> {
+        if let Some(reading) = self.views.read_at_once(&request) {
+            return Ok(reading);
+        }
         self.ask(|server, reply| server.read(request, reply)).await
     }
 

@@ -91,7 +91,7 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     }
     let (remote, calls) = remote().map_err(|error| CommandError::new(Failure::System, error))?;
     server.set_remote(calls);
-    let remote = Arc::new(remote);
+    let (remote, local) = (Arc::new(remote), server.views());
     let copies = |redis| {
         let groups = file.groups.iter().map(|group| group.name.clone()).collect();
         let copies = RedisCopies::begin(remote.clone(), redis, groups);
@@ -100,7 +100,7 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
     let copies = file.redis.as_ref().map(copies).transpose()?.map(Arc::new);
     let _metrics = metrics::serve(arguments.metrics, scrape(remote.clone(), copies.clone()))?;
     let serve = |address| {
-        let views = stateplane_view::Service::new(remote.clone());
+        let views = stateplane_view::Service::new(remote.clone(), local.clone());
         let gnmi = stateplane_gnmi::service(views.clone());
         let more = |routes: Routes| routes.add_service(gnmi);
         let server = stateplane_view::serve_with(views, more, address, tls.as_ref());

@@ -18,6 +18,9 @@ __all__ = ["Change", "Engine", "Group", "Refused", "Told", "View", "Window"]
 
 _LONGEST = 32 << 20
 
+# A view of 2¹⁶ values comes in one frame of HTTP/2.
+_FRAME = 1 << 20
+
 # Code of the refusal of an engine that stands by: nothing was done.
 _STANDBY = "SYNC027"
 
@@ -164,6 +167,7 @@ class Engine:
         options = [
             ("grpc.max_receive_message_length", _LONGEST),
             ("grpc.max_send_message_length", _LONGEST),
+            ("grpc.http2.max_frame_size", _FRAME),
         ]
         addresses = address.split(",") if isinstance(address, str) else list(address)
         if not addresses:

@@ -97,6 +97,16 @@ impl Group {
         Some(look(&told, self.engine.values()))
     }
 
+    /// The present view if it meets `request`.
+    pub(super) fn read_at_once(&mut self, now: u64, request: &ReadRequest) -> Option<Reading> {
+        let told = self.engine.told(now)?;
+        if request.fresh || !request.is_met_by(&told) {
+            return None;
+        }
+        self.read += 1;
+        self.reading(now)
+    }
+
     pub(super) fn begin_read(&mut self, now: u64, request: ReadRequest, reply: Reply<Reading>) {
         if self.reads.len() >= MOST_WAITING {
             return reply(Err(ViewError::Busy(format!("{MOST_WAITING} reads"))));

@@ -1,7 +1,7 @@
 //! A value that one thread works on, and at which others look while that thread waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A value that its owner lends for as long as it waits for something else. Threads look at it one
 /// at a time. One that finds it with its owner is let in the next time that it is lent, before the
@@ -89,6 +89,19 @@ impl<T> Lent<T> {
             }
         }
         state.value.as_ref().map(look)
+    }
+
+    /// Lets `work` have the value if it is lent at this moment and nobody looks at it; `None` if not.
+    pub(super) fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        if self.wanted.load(Ordering::Relaxed) {
+            return None;
+        }
+        state.value.as_mut().map(work)
     }
 
     /// It is not lent any more: who waits for it, or begins to, gets `None`.

@@ -223,6 +223,12 @@ impl SyncServer {
         }
     }
 
+    /// As [`read`](Self::read), if the view meets the request as it is.
+    pub(super) fn read_at_once(&mut self, request: &ReadRequest) -> Option<Reading> {
+        let (work, at) = self.work_of(&request.group).ok()?;
+        work.groups[at].read_at_once(boot_time_us(), request)
+    }
+
     /// The view of a group as it is; `None` while it is incomplete.
     ///
     /// # Errors

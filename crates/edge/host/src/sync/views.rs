@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stateplane_sync::Told;
 
 use super::lent::Lent;
-use super::{SyncServer, ViewError};
+use super::{ReadRequest, Reading, SyncServer, ViewError};
 
 /// A handle by which threads of the engine's process look at its views, without a copy and without
 /// the engine's thread.
@@ -39,6 +39,14 @@ impl LocalViews {
         let _busy = Busy::begin().ok_or(ViewError::Nested)?;
         let looked = self.0.look(|server| server.look(group, look));
         looked.unwrap_or(Err(ViewError::Stopped))
+    }
+
+    /// The view for which `request` asks, if it meets the request and can be had without waiting. If
+    /// not, `None`: the engine is to be asked, which answers or refuses ([`SyncServer::read`]).
+    ///
+    /// It takes the engine's thread no time and wakes it not, unlike a request.
+    pub fn read_at_once(&self, request: &ReadRequest) -> Option<Reading> {
+        self.0.try_with(|server| server.read_at_once(request))?
     }
 
     /// Lets threads look at the views of `server` while `meanwhile` runs.

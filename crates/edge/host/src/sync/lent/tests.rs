@@ -47,31 +47,47 @@ fn threads_that_wait_are_let_in_within_one_turn() {
     }
 }
 
-#[test]
-fn a_thread_that_looks_again_and_again_leaves_the_owner_its_turn() {
+/// A thread has the value by `have` again and again, each time until the owner wants it.
+fn of_each_turn_one(have: impl Fn(&Lent<u64>, &dyn Fn(u64) -> u64) -> Option<u64> + Sync) {
     let lent = Lent::new();
-    let looks = AtomicU64::new(0);
+    let had = AtomicU64::new(0);
     thread::scope(|scope| {
         let seen = scope.spawn(|| {
-            let look = |_| {
-                lent.look(|value| {
-                    looks.fetch_add(1, Ordering::Relaxed);
-                    wait_until_wanted(&lent);
-                    *value
-                })
+            let work = |value| {
+                had.fetch_add(1, Ordering::Relaxed);
+                wait_until_wanted(&lent);
+                value
             };
-            (1..=TIMES).map(look).collect::<Vec<_>>()
+            (1..=TIMES).map(|_| have(&lent, &work)).collect::<Vec<_>>()
         });
         for turn in 1..=TIMES {
             let has_begun = || {
-                while looks.load(Ordering::Relaxed) < turn {
+                while had.load(Ordering::Relaxed) < turn {
                     thread::yield_now();
                 }
             };
             lent.lend(turn, has_begun);
         }
         let turns: Vec<_> = (1..=TIMES).map(Some).collect();
-        assert_eq!(seen.join().unwrap(), turns, "of each turn one look");
+        assert_eq!(seen.join().unwrap(), turns);
+    });
+}
+
+#[test]
+fn a_thread_that_looks_again_and_again_leaves_the_owner_its_turn() {
+    of_each_turn_one(|lent, work| lent.look(|value| work(*value)));
+}
+
+#[test]
+fn a_thread_that_does_not_wait_leaves_the_owner_its_turn() {
+    of_each_turn_one(|lent, work| {
+        loop {
+            let done = lent.try_with(|value| work(*value));
+            if done.is_some() {
+                return done;
+            }
+            thread::yield_now();
+        }
     });
 }
 
@@ -89,6 +105,25 @@ fn the_owner_gets_it_back_after_a_look_that_panics() {
     });
     let (_, seen) = lent.lend(3, || lent.look(|value| *value));
     assert_eq!(seen, Some(3));
+}
+
+#[test]
+fn work_that_does_not_wait_is_done_while_it_is_lent_and_nobody_looks() {
+    let lent = Lent::new();
+    let add = || {
+        lent.try_with(|value| {
+            *value += 1;
+            *value
+        })
+    };
+    assert_eq!(add(), None, "it is with its owner");
+    let (value, ()) = lent.lend(1, || {
+        assert_eq!(add(), Some(2));
+        assert_eq!(lent.look(|_| add()), Some(None), "a thread looks");
+    });
+    assert_eq!((value, add()), (2, None));
+    lent.end();
+    assert_eq!(add(), None);
 }
 
 #[test]

@@ -217,6 +217,41 @@ fn a_thread_looks_without_the_engines() {
 }
 
 #[test]
+fn what_a_view_meets_is_read_at_once_and_counted() {
+    let (mut switch, data) = (Switch::new(), tempfile::tempdir().expect("a folder"));
+    let file = switch.file(&data, 1_000);
+    let mut server = Box::new(SyncServer::bind(&file).expect("an engine"));
+    let views = server.views();
+    let any = ReadRequest {
+        group: GROUP.to_owned(),
+        ..ReadRequest::default()
+    };
+    let read = |request: &ReadRequest| {
+        let reading = views.read_at_once(request)?;
+        Some((reading.told.stamp, reading.values.to_vec()))
+    };
+    server.turn().expect("a START");
+    switch.start();
+    take(&mut server);
+    let (mut server, none) = views.lend(server, || read(&any));
+    assert_eq!(none, None, "it is incomplete");
+    let stamp = switch.update();
+    take(&mut server);
+    assert_eq!(read(&any), None, "the engine is at work");
+    let mut unmet = [any.clone(), any.clone(), any.clone()];
+    unmet[0].fresh = true;
+    unmet[1].max_age_us = Some(0);
+    unmet[2].group = "bytes".to_owned();
+    let (server, seen) = views.lend(server, || {
+        thread::sleep(Duration::from_micros(10));
+        unmet.iter().map(read).chain([read(&any)]).collect::<Vec<_>>()
+    });
+    let packed = stamp.to_le_bytes().repeat(LOCATIONS as usize);
+    assert_eq!(seen, [None, None, None, Some((stamp, packed))]);
+    assert_eq!(server.report().groups[0].reads, 1);
+}
+
+#[test]
 fn values_and_promise_are_of_one_moment_while_datagrams_come() {
     let mut running = Running::complete(1_000);
     let views = running.views.clone();
