@@ -9,7 +9,9 @@ const FETCHES: usize = 64;
 /// Frozen values that come in.
 #[derive(Debug)]
 struct Fetch {
-    values: Vec<Option<u64>>,
+    values: Vec<u64>,
+    /// The location's value has come.
+    has_come: Vec<bool>,
     missing: usize,
     /// Locations of a range.
     step: u32,
@@ -218,22 +220,22 @@ impl Cuts {
     ) -> Option<(u32, Vec<u64>)> {
         let fetch = self.fetch.as_mut().filter(|_| epoch == self.epoch)?;
         let first = usize::try_from(first).ok()?;
-        for (place, value) in fetch.values.iter_mut().skip(first).zip(values) {
-            if place.replace(value).is_none() {
-                fetch.missing -= 1;
-            }
+        let places = fetch.values.iter_mut().zip(&mut fetch.has_come);
+        for ((place, has_come), value) in places.skip(first).zip(values) {
+            *place = value;
+            fetch.missing -= usize::from(!*has_come);
+            *has_come = true;
         }
         // What came of a range in part is asked for again.
-        let mut range = fetch.values.iter().skip(first).take(fetch.step as usize);
-        if range.all(Option::is_some) {
+        let mut range = fetch.has_come.iter().skip(first).take(fetch.step as usize);
+        if range.all(|has_come| *has_come) {
             fetch.asked.remove(&(first as u32));
         }
         if fetch.missing > 0 {
             return None;
         }
         let fetch = self.fetch.take()?;
-        let values = fetch.values.into_iter().flatten().collect();
-        Some((epoch, values))
+        Some((epoch, fetch.values))
     }
 
     pub(crate) fn window_kept(&mut self, incarnation: u32, epoch: u32) {
@@ -254,7 +256,8 @@ impl Fetch {
     fn new(locations: u32, step: u32) -> Fetch {
         Fetch {
             step,
-            values: vec![None; locations as usize],
+            values: vec![0; locations as usize],
+            has_come: vec![false; locations as usize],
             missing: locations as usize,
             next: 0,
             asked: BTreeMap::new(),

@@ -1,4 +1,5 @@
-//! Operations on real time that take turns, so that what the machine does besides meets all of them.
+//! Operations on real time that take turns, so that what the machine does besides meets all of them, in one
+//! order and in the other, so that each finds the caches as each of its neighbours leaves them.
 
 #![allow(clippy::disallowed_methods, reason = "operations are timed")]
 
@@ -41,10 +42,11 @@ pub(super) fn medians<const N: usize>(
             break;
         }
         check_interrupt()?;
-        for (operation, times) in operations.iter_mut().zip(&mut times) {
-            let time = operation()?;
+        for place in 0..N {
+            let at = if turn % 2 == 0 { place } else { N - 1 - place };
+            let time = operations[at]()?;
             if turn > 0 {
-                times.push(time.as_nanos() as f64);
+                times[at].push(time.as_nanos() as f64);
             }
         }
     }
@@ -54,6 +56,7 @@ pub(super) fn medians<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
     #[test]
     fn the_first_turn_does_not_count_and_medians_are_of_the_others() {
@@ -66,6 +69,21 @@ mod tests {
         let found = medians(3, [&mut steps, &mut other]).unwrap();
         assert_eq!(found, [3.0, 5.0]);
         assert_eq!(calls, 4);
+    }
+
+    #[test]
+    fn each_operation_is_as_often_the_first_as_the_last() {
+        let order = RefCell::new(Vec::new());
+        let operation = |name| {
+            let order = &order;
+            move || {
+                order.borrow_mut().push(name);
+                Ok(Duration::ZERO)
+            }
+        };
+        let (mut a, mut b, mut c) = (operation('a'), operation('b'), operation('c'));
+        medians(3, [&mut a, &mut b, &mut c]).unwrap();
+        assert_eq!(order.into_inner().iter().collect::<String>(), "abccbaabccba");
     }
 
     #[test]
