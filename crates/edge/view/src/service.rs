@@ -8,8 +8,8 @@ use std::time::Duration;
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::remote::{Posted, Remote};
 use stateplane_host::sync::{
-    Change, ChangeDone, CutMade, CutRequest, LocalViews, ReadRequest, Reading, Reply, SyncServer, VALUE_BYTES,
-    ViewError, WriteId,
+    Change, ChangeDone, CutMade, CutRequest, LocalViews, ReadRequest, Reading, Reply, SyncServer,
+    VALUE_BYTES, ViewError, WriteId,
 };
 use stateplane_rpc::{Call, Server, ServerError, Tls, serve_routes};
 use stateplane_wire::sync::{CutKind, Operation, Outcome};

@@ -87,9 +87,17 @@ impl Native {
     #[inline]
     fn clear(&mut self) {
         self.refresh();
+        if self.packet[self.dirty] != 0 {
+            self.clear_memory();
+        }
+    }
+
+    #[cold]
+    fn clear_memory(&mut self) {
         for range in &self.cleared {
             self.packet[range.clone()].fill(0);
         }
+        self.packet[self.dirty] = 0;
     }
 
     /// Prepares the packet of a frame that arrives and need not go on at once.
@@ -101,6 +109,7 @@ impl Native {
             let storage = &self.shared.plan.storage;
             storage.clear_field_lists(input.preserved.field_list, &mut self.packet);
             storage.restore(input.preserved, &mut self.packet);
+            self.packet[self.dirty] = 1;
         }
         let context = &mut *self.context;
         context.preserved = u64::from(preserved);

@@ -238,6 +238,7 @@ impl Compiled {
             locals: apart(plan.local_words()),
             zeros: vec![0; plan.largest.max(1)],
             cleared: plan.cleared(),
+            dirty: plan.dirty(),
             pool: Pool::new(plan.packet_words()),
             shared: self.0.clone(),
             slice: None,
@@ -277,6 +278,8 @@ pub struct Native {
     zeros: Vec<u8>,
     /// Words of the packet that generated code finds in memory when it starts.
     cleared: Vec<Range<usize>>,
+    /// The word that says whether any of them may be other than 0.
+    dirty: usize,
     pool: Pool,
     /// Computes keys of frames ([`Engine::state_key`](stateplane_runtime::Engine::state_key)).
     slice: Option<Box<Native>>,

@@ -91,6 +91,8 @@ pub(crate) struct Plan {
     /// also of one that no state extracts, and of the largest element of a register: what
     /// is not there is read from as many zeros.
     pub(crate) largest: usize,
+    /// True if words of the packet live in memory.
+    pub(crate) uses_memory: bool,
     /// Locks of atomic blocks, if fellows of the engine run at the same time.
     pub(crate) locks: Option<Locks>,
 }
@@ -117,6 +119,7 @@ impl Plan {
             emits_plainly: false,
             emits_often: false,
             largest: 0,
+            uses_memory: false,
             storage,
             program,
         };
@@ -129,6 +132,7 @@ impl Plan {
             let written = writes::written(&plan);
             plan.leave_in_frame(plan.program.pipeline.headers, 0, &written);
         }
+        plan.uses_memory = !plan.cleared().is_empty();
         for header in &plan.headers {
             plan.largest = plan.largest.max(header.bytes as usize);
         }
@@ -138,9 +142,15 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Words of the packet between blocks, with one for each header whose place in the
-    /// frame is kept.
+    /// Words of the packet between blocks: with one for each header whose place in the frame is kept, and
+    /// the one of [`Plan::dirty`].
     pub(crate) fn packet_words(&self) -> usize {
+        self.dirty() + 1
+    }
+
+    /// The word that is 0 as long as all words in memory ([`Plan::cleared`]) are. Few packets write any,
+    /// since most headers in stacks are of messages.
+    pub(crate) fn dirty(&self) -> usize {
         self.storage.packet.end + self.headers.len()
     }
 
@@ -150,7 +160,7 @@ impl Plan {
     }
 
     /// Words of the packet that have to be zero, or what was preserved, before its
-    /// parser runs: those in memory.
+    /// parser runs: those in memory, of whose packet [`Plan::dirty`] is not 0.
     pub(crate) fn cleared(&self) -> Vec<Range<usize>> {
         let mut cleared = vec![false; self.storage.packet.end];
         for at in self.storage.packet.clone() {

@@ -48,9 +48,21 @@ impl Gen<'_, '_> {
             }
             Type::Stack(id) => {
                 let (element, stride, count) = self.plan.storage.layout.stack(id);
-                for index in 0..count as usize {
-                    self.emit_part(element, &part(1 + index * stride, element));
+                let [dirty, after] = [(); 2].map(|()| self.block());
+                if spot.at < self.plan.storage.packet.end {
+                    // One look for all its headers, which few packets have.
+                    let is_dirty = self.is_dirty();
+                    self.branch(is_dirty, dirty, after);
+                } else {
+                    self.jump(dirty);
                 }
+                if self.go_on(dirty) {
+                    for index in 0..count as usize {
+                        self.emit_part(element, &part(1 + index * stride, element));
+                    }
+                    self.jump(after);
+                }
+                self.go_on(after);
             }
             _ => {}
         }

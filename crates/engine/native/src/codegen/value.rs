@@ -28,6 +28,8 @@ impl Gen<'_, '_> {
 
     /// Address of a word, `dynamic` bytes behind where it lies.
     pub(super) fn pointer(&mut self, at: usize, dynamic: Option<Value>) -> Value {
+        // Who has it may write there.
+        self.mark_dirty(at);
         let (base, offset) = self.address(at);
         let base = match dynamic {
             Some(dynamic) => self.b.ins().iadd(base, dynamic),
@@ -78,8 +80,30 @@ impl Gen<'_, '_> {
         self.store_in_memory(at, dynamic, value);
     }
 
+    /// Notes that a word of the packet may be written ([`Plan::dirty`](crate::plan::Plan::dirty)).
+    fn mark_dirty(&mut self, at: usize) {
+        if self.plan.uses_memory && at < self.plan.storage.packet.end {
+            let some = self.number(1);
+            let flags = Self::flags(self.regions.storage);
+            let offset = (self.plan.dirty() * WORD_BYTES) as i32;
+            self.b.ins().store(flags, some, self.packet, offset);
+        }
+    }
+
+    /// Not 0 if a word of the packet that lives in memory may be.
+    pub(super) fn is_dirty(&mut self) -> Value {
+        self.deferred.note_memory();
+        let flags = Self::flags(self.regions.storage);
+        let offset = (self.plan.dirty() * WORD_BYTES) as i32;
+        let packet = self.packet;
+        self.b.ins().load(types::I64, flags, packet, offset)
+    }
+
     /// Stores a register in its words, also one that does not live there.
     pub(super) fn store_in_memory(&mut self, at: usize, dynamic: Option<Value>, value: Value) {
+        if matches!(self.home(at), Some((_, Home::Memory))) {
+            self.mark_dirty(at);
+        }
         let (base, offset) = self.address(at);
         let base = match dynamic {
             Some(dynamic) => self.b.ins().iadd(base, dynamic),

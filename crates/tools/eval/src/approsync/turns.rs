@@ -83,7 +83,10 @@ mod tests {
         };
         let (mut a, mut b, mut c) = (operation('a'), operation('b'), operation('c'));
         medians(3, [&mut a, &mut b, &mut c]).unwrap();
-        assert_eq!(order.into_inner().iter().collect::<String>(), "abccbaabccba");
+        assert_eq!(
+            order.into_inner().iter().collect::<String>(),
+            "abccbaabccba"
+        );
     }
 
     #[test]

@@ -244,7 +244,11 @@ fn what_a_view_meets_is_read_at_once_and_counted() {
     unmet[2].group = "bytes".to_owned();
     let (server, seen) = views.lend(server, || {
         thread::sleep(Duration::from_micros(10));
-        unmet.iter().map(read).chain([read(&any)]).collect::<Vec<_>>()
+        unmet
+            .iter()
+            .map(read)
+            .chain([read(&any)])
+            .collect::<Vec<_>>()
     });
     let packed = stamp.to_le_bytes().repeat(LOCATIONS as usize);
     assert_eq!(seen, [None, None, None, Some((stamp, packed))]);
