@@ -342,6 +342,8 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
 
     const LIMITS: Limits = Limits {
         total: 4,
@@ -407,6 +409,29 @@ mod tests {
             refused: 1,
         };
         assert_eq!(pool.counts(), counts);
+    }
+
+    #[test]
+    fn parts_are_written_by_one_call_until_it_is_closed() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let to = listener.local_addr().unwrap();
+            let mut client = TcpStream::connect(to).await.unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let pool = Arc::new(Pool::new(LIMITS));
+            let admission = pool.admit(address(1), Instant::now()).unwrap();
+            let mut connection = Connection { stream, admission };
+            assert!(connection.is_write_vectored());
+            let parts = [&b"header"[..], &b"data"[..]].map(IoSlice::new);
+            assert_eq!(connection.write_vectored(&parts).await.unwrap(), 10);
+            let mut read = [0; 10];
+            client.read_exact(&mut read).await.unwrap();
+            assert_eq!(&read, b"headerdata");
+            connection.admission.place.close();
+            assert!(connection.write_vectored(&parts).await.is_err());
+        });
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn timed<T>(work: impl FnOnce() -> Result<T, EvalError>) -> Result<Du
 /// The first of an operation; `LAB130` after ^C.
 pub(super) fn medians<const N: usize>(
     turns: usize,
-    mut operations: [Operation<'_>; N],
+    operations: [Operation<'_>; N],
 ) -> Result<[f64; N], EvalError> {
     let mut times = [const { Vec::new() }; N];
     let start = Instant::now();
