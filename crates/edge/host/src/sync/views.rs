@@ -44,7 +44,7 @@ impl LocalViews {
     /// The view for which `request` asks, if it meets the request and can be had without waiting. If
     /// not, `None`: the engine is to be asked, which answers or refuses ([`SyncServer::read`]).
     ///
-    /// It takes the engine's thread no time and wakes it not, unlike a request.
+    /// Unlike a request it neither wakes the engine's thread nor takes its time.
     pub fn read_at_once(&self, request: &ReadRequest) -> Option<Reading> {
         self.0.try_with(|server| server.read_at_once(request))?
     }
