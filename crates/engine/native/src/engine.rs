@@ -389,6 +389,7 @@ impl Engine for Native {
         let storage = &plan.storage;
         packet.words[storage.metadata.clone()].fill(0);
         packet.words[storage.standard.clone()].fill(0);
+        // Values of words in memory were written by the packet that is cloned, so that it is dirty.
         storage.restore(preserved, &mut packet.words);
         if let Some(field) = storage.meta.packet_length {
             packet.words[field.at] = packet.frame.len() as u128 & field.mask;

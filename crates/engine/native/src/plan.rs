@@ -160,7 +160,7 @@ impl Plan {
     }
 
     /// Words of the packet that have to be zero, or what was preserved, before its
-    /// parser runs: those in memory, of whose packet [`Plan::dirty`] is not 0.
+    /// parser runs: those in memory. They are zero already while [`Plan::dirty`] is.
     pub(crate) fn cleared(&self) -> Vec<Range<usize>> {
         let mut cleared = vec![false; self.storage.packet.end];
         for at in self.storage.packet.clone() {

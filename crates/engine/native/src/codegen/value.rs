@@ -28,7 +28,7 @@ impl Gen<'_, '_> {
 
     /// Address of a word, `dynamic` bytes behind where it lies.
     pub(super) fn pointer(&mut self, at: usize, dynamic: Option<Value>) -> Value {
-        // Who has it may write there.
+        // A holder of the pointer may write there.
         self.mark_dirty(at);
         let (base, offset) = self.address(at);
         let base = match dynamic {
