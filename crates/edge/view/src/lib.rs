@@ -24,7 +24,7 @@ mod subscription;
 pub use client::{ConnectError, connect, unpack};
 pub use copies::{RedisCopies, UrlError};
 pub use refusal::{CODE_KEY, LEADER_KEY, STANDBY_CODE, code_of, is_standby};
-pub use service::{Service, serve, serve_with};
+pub use service::{Service, serve};
 
 /// Messages, client and server of the package stateplane.sync.v1.
 pub mod proto {

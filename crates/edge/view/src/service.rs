@@ -49,25 +49,12 @@ const LOOK: Duration = Duration::from_millis(5);
 const OFFER: Duration = Duration::from_micros(200);
 const OFFERS: usize = 5_000;
 
-/// Serves views at `address`, on threads of its own.
+/// Serves views at `address`, on threads of its own, with the services that `more` adds.
 ///
 /// # Errors
 ///
 /// [`ServerError`].
 pub fn serve(
-    service: Service,
-    address: SocketAddr,
-    tls: Option<&Tls>,
-) -> Result<Server, ServerError> {
-    serve_with(service, |routes| routes, address, tls)
-}
-
-/// As [`serve`], with the services that `more` adds.
-///
-/// # Errors
-///
-/// [`ServerError`].
-pub fn serve_with(
     service: Service,
     more: impl FnOnce(Routes) -> Routes,
     address: SocketAddr,

@@ -103,7 +103,7 @@ pub fn run(arguments: &SyncEngineArguments) -> Result<(), CommandError> {
         let views = stateplane_view::Service::new(remote.clone(), local.clone());
         let gnmi = stateplane_gnmi::service(views.clone());
         let more = |routes: Routes| routes.add_service(gnmi);
-        let server = stateplane_view::serve_with(views, more, address, tls.as_ref());
+        let server = stateplane_view::serve(views, more, address, tls.as_ref());
         server.map_err(|error| CommandError::new(Failure::System, error))
     };
     let clients = file.rpc.map(serve).transpose()?;

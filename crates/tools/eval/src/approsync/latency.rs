@@ -165,7 +165,7 @@ fn measure(locations: u32, bits: u32, quick: bool) -> Result<Latencies, EvalErro
         served.settle();
         timed(|| atomic.cut(group))
     };
-    // What was not used for as long is slow to reach, for both.
+    // Memory that rested during the pause of a cut is slow to reach: P4Runtime reads behind one, too.
     let mut beside = || {
         served.settle();
         timed(|| p4runtime.read(register))

@@ -156,7 +156,7 @@ impl Served {
         let p4runtime = stateplane_rpc::serve(client, compile, anywhere, None);
         let p4runtime = p4runtime.map_err(|it| failed(&it))?;
         let views = stateplane_view::Service::new(self.remote.clone(), self.local.clone());
-        let views = stateplane_view::serve(views, anywhere, None);
+        let views = stateplane_view::serve(views, |routes| routes, anywhere, None);
         let views = views.map_err(|it| failed(&it))?;
         (self.p4runtime, self.views) = (Some(p4runtime), Some(views));
         Ok(())
