@@ -195,15 +195,21 @@ fn take(server: &mut SyncServer) {
     });
 }
 
-#[test]
-fn a_thread_looks_without_the_engines() {
+/// A switch, and an engine in the test's thread that has its STARTED: views that are incomplete.
+fn started() -> (Switch, Box<SyncServer>, tempfile::TempDir) {
     let (mut switch, data) = (Switch::new(), tempfile::tempdir().expect("a folder"));
     let file = switch.file(&data, 1_000);
     let mut server = Box::new(SyncServer::bind(&file).expect("an engine"));
-    let views = server.views();
     server.turn().expect("a START");
     switch.start();
     take(&mut server);
+    (switch, server, data)
+}
+
+#[test]
+fn a_thread_looks_without_the_engines() {
+    let (mut switch, server, _data) = started();
+    let views = server.views();
     // This thread is the engine's, and waits for the one that looks.
     let look = || thread::scope(|scope| scope.spawn(|| seen(&views)).join());
     let (mut server, looked) = views.lend(server, look);
@@ -218,9 +224,7 @@ fn a_thread_looks_without_the_engines() {
 
 #[test]
 fn what_a_view_meets_is_read_at_once_and_counted() {
-    let (mut switch, data) = (Switch::new(), tempfile::tempdir().expect("a folder"));
-    let file = switch.file(&data, 1_000);
-    let mut server = Box::new(SyncServer::bind(&file).expect("an engine"));
+    let (mut switch, server, _data) = started();
     let views = server.views();
     let any = ReadRequest {
         group: GROUP.to_owned(),
@@ -230,9 +234,6 @@ fn what_a_view_meets_is_read_at_once_and_counted() {
         let reading = views.read_at_once(request)?;
         Some((reading.told.stamp, reading.values.to_vec()))
     };
-    server.turn().expect("a START");
-    switch.start();
-    take(&mut server);
     let (mut server, none) = views.lend(server, || read(&any));
     assert_eq!(none, None, "it is incomplete");
     let stamp = switch.update();
