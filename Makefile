@@ -32,7 +32,7 @@ COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-
   full-tables small-ring last-numbers mixed chaos cut-members saturated watches sessions refounding lists
 
 # Scenarios of sync's simulation, of which `make soak` runs 2,000 seeds each.
-SYNC = quiet overload slow-sweep lossy storm exact restarts cuts writes staged mixed kinds kinds-mixed \
+SYNC = quiet overload slow-sweep lossy storm exact restarts cuts snapshots writes staged mixed kinds kinds-mixed \
   kinds-writes kinds-staged standby standby-mixed
 
 # Scenarios of multicast's simulation, of which `make soak` runs 1,000 seeds each.

@@ -58,6 +58,7 @@ const bit<8> SYNC_OUTCOME_NOT_HELD = 0x88;
 const bit<8> SYNC_OUTCOME_MALFORMED = 0x89;
 const bit<8> SYNC_OUTCOME_UNKNOWN_GROUP = 0x8a;
 const bit<8> SYNC_OUTCOME_NOT_STAGED = 0x8b;
+const bit<8> SYNC_OUTCOME_NOT_ALLOWED = 0x8c;
 
 const bit<8> SYNC_CUT_NONE = 0;
 const bit<8> SYNC_CUT_CARRIED = 1;

@@ -196,6 +196,8 @@ numbers! {
         UnknownGroup = 0x8a,
         /// Not all locations of the cut are staged (rule 19).
         NotStaged = 0x8b,
+        /// The switch refuses writes, staged values and cuts (rule 32).
+        NotAllowed = 0x8c,
     }
 }
 

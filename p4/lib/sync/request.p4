@@ -22,6 +22,7 @@ control SyncHandleStart(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     bit<64> term;
     bit<64> starter;
     bit<64> other;
+    bit<1> read_only;
 
     apply {
         sync_term.read(term, meta.at);
@@ -65,6 +66,8 @@ control SyncHandleStart(inout sync_headers_t hdr, inout sync_metadata_t meta) {
             describe.apply(hdr, meta);
             hdr.message.type = SYNC_TYPE_STARTED;
             hdr.message.outcome = SYNC_OUTCOME_DONE;
+            sync_read_only.read(read_only, 0);
+            hdr.message.operation = (bit<8>)read_only;
             sync_started_stamp.read(hdr.message.stamp, meta.at);
             sync_started_position.read(hdr.message.position, meta.at);
             sync_started_shift.read(hdr.message.before, meta.at);
@@ -405,6 +408,7 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
                     sync_cut_tag.write(meta.at, value);
                 }
                 sync_unsettled.write(meta.at, meta.shape.size);
+                sync_fetched.write(meta.at, 0);
             } else {
                 sync_events.count(SYNC_EVENT_REPEATED);
             }
@@ -419,18 +423,23 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     }
 }
 
-// Reads what a location held at the last cut. Of one that has not crossed it, that is what it holds:
-// it crosses before it is read or written.
+// Reads what a location held at the last cut. One that has not crossed it holds that still, and
+// crosses it if `settles`: what it held is frozen, and a cut that fills gives it `fill`.
 control SyncFetchOne(
     in sync_metadata_t meta,
     in bit<32> first,
     in bit<32> offset,
     in bit<1> parity,
+    in bool settles,
+    in bool fills,
+    in bit<64> fill,
     out bit<64> frozen
 ) {
     SyncAccess() access;
+    SyncAccess() fill_location;
     bit<32> index;
     bit<1> crossed;
+    bit<64> value;
 
     apply {
         frozen = 0;
@@ -441,6 +450,31 @@ control SyncFetchOne(
             if (crossed != parity && SYNC_RULE_FROZEN) {
                 frozen = 0;
                 access.apply(meta.group, index, false, frozen);
+                if (settles && SYNC_RULE_FETCH_SETTLES) {
+                    sync_frozen.write(meta.shape.base + index, frozen);
+                    sync_crossed.write(meta.shape.base + index, parity);
+                    if (fills) {
+                        value = fill;
+                        fill_location.apply(meta.group, index, true, value);
+                        sync_sent.write(meta.shape.base + index, fill);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Counts the locations that have crossed because they were fetched in their order. When these are all,
+// the cut has settled, and the next one need not wait for the sweep (rules 15, 16).
+control SyncFetched(in bit<64> first, in bit<64> end, in sync_metadata_t meta) {
+    bit<32> fetched;
+
+    apply {
+        sync_fetched.read(fetched, meta.at);
+        if (first <= (bit<64>)fetched && end > (bit<64>)fetched) {
+            sync_fetched.write(meta.at, end[31:0]);
+            if (end[31:0] == meta.shape.size) {
+                sync_unsettled.write(meta.at, 0);
             }
         }
     }
@@ -450,6 +484,7 @@ control SyncFetchOne(
 control SyncHandleFetch(inout sync_headers_t hdr, inout sync_metadata_t meta) {
 #define SYNC_FETCHER(i) SyncFetchOne() fetch_##i;
     SYNC_EACH_FROZEN(SYNC_FETCHER)
+    SyncFetched() fetched;
     SyncDropValues() drop_values;
     SyncDescribe() describe;
     SyncAnswer() answer;
@@ -457,6 +492,10 @@ control SyncHandleFetch(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     bit<32> epoch;
     bit<32> first;
     bit<64> end;
+    bit<64> fill;
+    bit<8> kind;
+    bool settles;
+    bool fills;
 
     apply {
         sync_epoch.read(epoch, meta.at);
@@ -471,11 +510,20 @@ control SyncHandleFetch(inout sync_headers_t hdr, inout sync_metadata_t meta) {
         } else {
             sync_events.count(SYNC_EVENT_FETCHED);
             drop_values.apply(hdr);
+            sync_kind.read(kind, meta.at);
+            sync_fill.read(fill, meta.at);
+            // Nobody fetches the window of a staged write.
+            settles = kind != SYNC_CUT_STAGED;
+            fills = kind == SYNC_CUT_FILLED;
+            if (settles) {
+                fetched.apply(hdr.message.position, end, meta);
+            }
             first = hdr.message.position[31:0];
             end = end - hdr.message.position;
             hdr.frozen.setValid();
 #define SYNC_FETCH_VALUE(i) \
-            fetch_##i.apply(meta, first, i, epoch[0:0], hdr.frozen.value_##i);
+            fetch_##i.apply( \
+                meta, first, i, epoch[0:0], settles, fills, fill, hdr.frozen.value_##i);
             SYNC_EACH_FROZEN(SYNC_FETCH_VALUE)
             describe.apply(hdr, meta);
             hdr.message.count = end[7:0];
@@ -486,7 +534,7 @@ control SyncHandleFetch(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     }
 }
 
-// A message of the engine that started, or one that starts (rules 11, 20).
+// A message of the engine that started, or one that starts (rules 11, 20, 32).
 control SyncHandleRequest(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     SyncHandleStart() handle_start;
     SyncHandlePoll() handle_poll;
@@ -499,9 +547,11 @@ control SyncHandleRequest(inout sync_headers_t hdr, inout sync_metadata_t meta) 
     bit<32> incarnation;
     bit<64> term;
     bit<64> starter;
+    bit<1> read_only;
 
     apply {
         sync_incarnation.read(incarnation, 0);
+        sync_read_only.read(read_only, 0);
         sync_term.read(term, meta.at);
         sync_starter.read(starter, meta.at);
         if (hdr.message.type == SYNC_TYPE_START) {
@@ -514,6 +564,11 @@ control SyncHandleRequest(inout sync_headers_t hdr, inout sync_metadata_t meta) 
             && SYNC_RULE_FENCE
             && SYNC_RULE_INCARNATION) {
             refuse.apply(SYNC_OUTCOME_NOT_STARTED, hdr, meta);
+        } else if (read_only == 1
+            && (hdr.message.type == SYNC_TYPE_WRITE
+                || hdr.message.type == SYNC_TYPE_CUT
+                || hdr.message.type == SYNC_TYPE_STAGE)) {
+            refuse.apply(SYNC_OUTCOME_NOT_ALLOWED, hdr, meta);
         } else if (hdr.message.type == SYNC_TYPE_POLL) {
             handle_poll.apply(hdr, meta);
         } else if (hdr.message.type == SYNC_TYPE_REPAIR) {

@@ -123,6 +123,13 @@ const bool SYNC_RULE_FROZEN = false;
 const bool SYNC_RULE_FROZEN = true;
 #endif
 
+// A location whose frozen value is fetched crosses the cut (rule 16).
+#ifdef SYNC_FAULT_FETCH_SETTLES
+const bool SYNC_RULE_FETCH_SETTLES = false;
+#else
+const bool SYNC_RULE_FETCH_SETTLES = true;
+#endif
+
 // A cut that was made is not made again (rule 18).
 #ifdef SYNC_FAULT_CUT_NUMBER
 const bool SYNC_RULE_CUT_NUMBER = false;

@@ -78,6 +78,8 @@ register<bit<8>>(SYNC_GROUPS) sync_kind;
 register<bit<64>>(SYNC_GROUPS) sync_fill;
 register<bit<64>>(SYNC_GROUPS) sync_cut_term;
 register<bit<32>>(SYNC_GROUPS) sync_kept;
+// Locations from the first on that have crossed it because their frozen values were fetched (rule 16).
+register<bit<32>>(SYNC_GROUPS) sync_fetched;
 
 // Staging: its number in the engine's term, 0 before the first; its tag, which no other staging of
 // this start of the switch has; locations that it has; and the tag of that which was cut last.
@@ -106,5 +108,8 @@ register<bit<64>>(SYNC_GROUPS) sync_write_stamp;
 
 // Which start of the switch this is: set by the configuration, and not 0 (rule 11).
 register<bit<32>>(1) sync_incarnation;
+// 1: writes, staged values and cuts are refused, since anybody may send them. Set by the configuration
+// before the first message (rule 32).
+register<bit<1>>(1) sync_read_only;
 
 #endif

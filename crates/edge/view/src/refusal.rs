@@ -25,7 +25,7 @@ pub(crate) fn refused(error: &ViewError) -> Status {
         ViewError::Malformed(_) => Code::InvalidArgument,
         ViewError::Unknown(_) => Code::Unknown,
         ViewError::Busy(_) => Code::ResourceExhausted,
-        ViewError::Fenced(_) => Code::FailedPrecondition,
+        ViewError::Fenced(_) | ViewError::ReadOnly(_) => Code::FailedPrecondition,
         ViewError::Nested => Code::Internal,
     };
     let mut status = Status::new(code, error.to_string());

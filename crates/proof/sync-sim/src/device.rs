@@ -63,6 +63,7 @@ impl<E: Fellow> P4Switch<E> {
             address: SWITCH_ADDRESS,
             turn_us: Some(scenario.turn_us),
             rates: (0..GROUPS as u16).map(|group| (group, rates)).collect(),
+            read_only: false,
         };
         sync.apply(&mut switch, incarnation, true)?;
         let state = switch.engine_mut().state_mut();

@@ -35,8 +35,12 @@ rules! {
     Budget = "budget", Some("SYNC_FAULT_BUDGET");
     /// A location crosses the cut before it is written (rule 15).
     Cross = "cross", Some("SYNC_FAULT_CROSS");
+    /// No cut before all locations have crossed the last (rule 15).
+    Settled = "settled", Some("SYNC_FAULT_SETTLED");
     /// Of locations that have not crossed a fetch reads what they hold (rule 16).
     Frozen = "frozen", Some("SYNC_FAULT_FROZEN");
+    /// A location whose frozen value is fetched crosses the cut (rule 16).
+    FetchSettles = "fetch-settles", Some("SYNC_FAULT_FETCH_SETTLES");
     /// A cut that was made is not made again (rule 18).
     CutNumber = "cut-number", Some("SYNC_FAULT_CUT_NUMBER");
     /// A location crosses the last cut before another value is staged for it (rule 19).

@@ -187,6 +187,22 @@ impl Scenario {
         }
     }
 
+    /// Snapshots, resets and staged writes that follow each other faster than the sweep goes round.
+    pub const fn snapshots() -> Self {
+        Self {
+            name: "snapshots",
+            locations: 128,
+            turn_us: 200,
+            cuts: 60,
+            stages: 20,
+            link: LinkQuality { loss: 5, ..GOOD },
+            packets: 1_200,
+            traffic: 60_000,
+            settle: 120_000,
+            ..Self::quiet()
+        }
+    }
+
     /// Writes of engines that are replaced and live on.
     pub const fn writes() -> Self {
         Self {
@@ -299,7 +315,7 @@ impl Scenario {
     }
 
     /// All scenarios.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::quiet(),
         Self::overload(),
         Self::slow_sweep(),
@@ -308,6 +324,7 @@ impl Scenario {
         Self::exact(),
         Self::restarts(),
         Self::cuts(),
+        Self::snapshots(),
         Self::writes(),
         Self::staged(),
         Self::mixed(),

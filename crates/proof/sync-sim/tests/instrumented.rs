@@ -100,6 +100,7 @@ impl<E: stateplane_runtime::Engine> World<E> {
             address: SWITCH,
             turn_us: Some(TURN_US),
             rates: Vec::new(),
+            read_only: false,
         };
         sync.apply(&mut switch, 99, true).expect("it fits");
         let engines = plan.groups.iter().map(|group| {

@@ -57,6 +57,8 @@ rules! {
     without_budget: Budget, Scenario::overload(), ["budget"];
     without_cross: Cross, Scenario::cuts(), ["window", "bound"];
     without_frozen: Frozen, Scenario::cuts(), ["window"];
+    without_settled: Settled, Scenario::snapshots(), ["staged", "rest", "window"];
+    without_fetch_settles: FetchSettles, Scenario::snapshots(), ["window", "bound"];
     without_cut_number: CutNumber, Scenario::cuts(), ["cut"];
     without_staged_settled: StagedSettled, Scenario::staged(), ["staged"];
     without_staged_apart: StagedApart, Scenario::staged(), ["staged", "rest"];

@@ -66,6 +66,7 @@ fn worker(engine: Native, generates: bool) -> Switch<Native> {
         address: SWITCH,
         turn_us: Some(TURN_US),
         rates: Vec::new(),
+        read_only: false,
     };
     sync.apply(&mut switch, 99, generates).expect("it fits");
     switch

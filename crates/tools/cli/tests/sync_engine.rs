@@ -140,10 +140,14 @@ impl Network {
     }
 
     fn switch_with(&self, more: &[&str]) -> Running {
-        let config = self.write(
-            "switch.toml",
-            "[sync]\nswitch = 1\naddress = \"10.0.9.1\"\ngroups = [{ group = 0, coarsest = 0 }]\n",
-        );
+        self.switch_that("unsealed_writes = true\n", more)
+    }
+
+    /// A switch whose section `[sync]` has these lines, too.
+    fn switch_that(&self, lines: &str, more: &[&str]) -> Running {
+        let text =
+            "[sync]\nswitch = 1\naddress = \"10.0.9.1\"\ngroups = [{ group = 0, coarsest = 0 }]\n";
+        let config = self.write("switch.toml", &format!("{text}{lines}"));
         let program = Path::new("apps/packet-counter/packet_counter.p4");
         let program = program.to_str().expect("a path");
         let options = ["-D", "PACKET_COUNTER_LOCATIONS=1024", "--config", &config];
@@ -574,6 +578,38 @@ fn watch(network: &Network, switch: &mut Running) {
     assert_eq!(met[location(0) as usize], 7);
 }
 
+/// Where anybody may send messages to the switch, views are read, and writes and cuts are refused.
+#[test]
+fn a_switch_that_is_not_sealed_is_read_only_unless_its_file_allows_writes() {
+    if skipped() {
+        return;
+    }
+    let network = Network::new("ro");
+    let mut switch = network.switch_that("", &[]);
+    let _engine = network.engine();
+    network.send(3);
+    network.settles_at(3);
+    let refusal = (4, "SYNC014".to_owned());
+    for change in [
+        &["write", "packets", "0=7"][..],
+        &["write", "packets", "--add", "0=7"],
+        &["fill", "packets", "0"],
+        &["cut", "packets"],
+    ] {
+        assert_eq!(network.refused(change), refusal, "{change:?}");
+    }
+    network.settles_at(3);
+
+    // The same switch, allowed to.
+    switch.signal("TERM");
+    switch.finish(PATIENCE);
+    let _switch = network.switch();
+    network.send(2);
+    network.settles_at(2);
+    network.said(&["write", "packets", "0=7"]);
+    assert_eq!(network.exact("packets")[0], 7);
+}
+
 /// With keys an engine reads and writes; one without, or with another key, is not heard, and the
 /// switch does not take its term for one that is in force.
 #[test]
@@ -583,7 +619,7 @@ fn sealed_switches_hear_engines_with_their_key_alone() {
     }
     let network = Network::new("k");
     let keys = network.keys(1, 2, "10.0.9.9", "3c");
-    let _switch = network.switch_with(&["--keys", &keys, "--sealed-port", "500"]);
+    let _switch = network.switch_that("", &["--keys", &keys, "--sealed-port", "500"]);
     let engine_keys = network.keys(2, 1, "10.0.9.1", "3c");
     let mut engine = network.engine_in("data", &["--keys", &engine_keys]);
     network.send(3);

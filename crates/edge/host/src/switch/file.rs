@@ -184,6 +184,9 @@ pub struct SwitchFile {
     /// The generators are another switch's, or stand still.
     #[serde(skip)]
     generators_elsewhere: bool,
+    /// Ports at which the switch takes sealed messages alone.
+    #[serde(skip)]
+    sealed_ports: Vec<Port>,
 }
 
 /// An entry of a table.
@@ -429,6 +432,15 @@ impl SwitchFile {
         }
     }
 
+    /// The same for a switch that takes messages of its protocols at `ports` only sealed.
+    #[must_use]
+    pub fn with_sealed_ports(&self, ports: &[Port]) -> SwitchFile {
+        SwitchFile {
+            sealed_ports: ports.to_vec(),
+            ..self.clone()
+        }
+    }
+
     /// The same for a switch whose ports stay up whatever the age of registers, as where no
     /// store answers.
     #[must_use]
@@ -475,7 +487,7 @@ impl SwitchFile {
         self.each(self.sync.as_slice(), |file| {
             let incarnation = 1.max(random() as u32);
             let generates = !self.generators_elsewhere;
-            let sync = file.sync()?;
+            let sync = file.sync(&self.sealed_ports)?;
             Ok(sync.apply(switch, incarnation, generates)?)
         })?;
         self.each(self.ports.as_slice(), |file| file.check(switch.ports()))?;

@@ -94,7 +94,7 @@ pub fn run_controlled<E: Engine>(
         greeter,
         control,
         cpu_port,
-    } = prepare(engine, file, ports, options.flows.as_ref(), control)?;
+    } = prepare(engine, file, ports, &options, control)?;
     let mut server = SwitchServer::with(
         Forwarding::Alone(Box::new(switch)),
         ports,
@@ -121,9 +121,11 @@ fn prepare<E: Engine>(
     engine: E,
     file: &SwitchFile,
     ports: &[(Port, PortSpec)],
-    flows: Option<&Flows>,
+    options: &RunOptions<'_>,
     attachment: Option<Attachment<'_, E>>,
 ) -> Result<Prepared<E>, SwitchServerError> {
+    let sealed_ports = options.sealing.as_ref().map_or(&[][..], Sealing::ports);
+    let file = &file.with_sealed_ports(sealed_ports);
     let cpu_port = attachment.as_ref().and_then(|it| it.cpu_port);
     let interfaces = ports.iter().map(|(number, _)| *number);
     let config = SwitchConfig {
@@ -133,7 +135,7 @@ fn prepare<E: Engine>(
     let switch = configured(engine, config, file)?;
     check_ports(&switch)?;
     // A control plane may set later what the file lacks.
-    let greeter = match flows {
+    let greeter = match &options.flows {
         Some(flows) if attachment.is_none() => greeter(&switch, file, flows)?,
         _ => None,
     };
@@ -224,7 +226,7 @@ where
         greeter,
         control,
         cpu_port,
-    } = prepare(engine, file, ports, options.flows.as_ref(), control)?;
+    } = prepare(engine, file, ports, &options, control)?;
     let controlled = Controlled {
         is: control.is_some(),
         cpu_port,

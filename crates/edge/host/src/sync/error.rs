@@ -146,6 +146,12 @@ pub enum ViewError {
     /// Another engine has a higher term.
     #[error("another engine has a higher term: this one does nothing more for group `{0}`")]
     Fenced(String),
+    /// The switch refuses writes and cuts, because messages to it are not sealed.
+    #[error(
+        "the switch of group `{0}` refuses writes and cuts, because anybody could send them: seal its \
+         port with --keys, or set `unsealed_writes = true` in its section [sync]"
+    )]
+    ReadOnly(String),
     /// The engine has stopped.
     #[error("the engine has stopped")]
     Stopped,
@@ -170,6 +176,7 @@ impl ViewError {
             ViewError::Busy(_) => "SYNC026",
             ViewError::Gone { .. } => "SYNC025",
             ViewError::Fenced(_) => "SYNC013",
+            ViewError::ReadOnly(_) => "SYNC014",
             ViewError::Standby { .. } => "SYNC027",
             ViewError::Stopped => "SYNC028",
             ViewError::Nested => "SYNC029",
@@ -180,6 +187,7 @@ impl ViewError {
         match error {
             WriteError::Full(_) => ViewError::Busy(error.to_string()),
             WriteError::Fenced => ViewError::Fenced(group.to_owned()),
+            WriteError::ReadOnly => ViewError::ReadOnly(group.to_owned()),
             WriteError::Count(_) | WriteError::Location(_) => {
                 ViewError::Malformed(error.to_string())
             }

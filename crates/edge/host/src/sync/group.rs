@@ -120,14 +120,19 @@ impl Group {
         });
     }
 
+    /// Refuses changes and cuts that cannot be made.
     fn check_follows(&self, now: u64) -> Result<(), ViewError> {
         let name = || self.file.name.clone();
         if self.engine.is_fenced() {
             return Err(ViewError::Fenced(name()));
         }
-        let told = self.engine.told(now);
-        told.map(|_| ())
-            .ok_or_else(|| ViewError::Incomplete(name()))
+        if self.engine.told(now).is_none() {
+            return Err(ViewError::Incomplete(name()));
+        }
+        if self.engine.is_read_only() {
+            return Err(ViewError::ReadOnly(name()));
+        }
+        Ok(())
     }
 
     pub(super) fn no_location(&self, location: u64) -> ViewError {
@@ -182,6 +187,9 @@ impl Group {
                 // A cut that was with the core may have been sent before.
                 if self.cuts.front().is_some_and(|cut| cut.is_asked) {
                     self.end_cut(Err(ViewError::Unknown("the view began anew".into())));
+                }
+                while self.engine.is_read_only() && !self.cuts.is_empty() {
+                    self.end_cut(Err(ViewError::ReadOnly(self.file.name.clone())));
                 }
             }
             Event::Complete { .. } => self.was_complete = true,

@@ -209,6 +209,8 @@ pub struct Engine {
     start_sent: Option<u64>,
     incarnation: u32,
     generation: u64,
+    /// The switch refuses writes and cuts (rule 32).
+    is_read_only: bool,
     /// Stamp at which the view begins.
     first_stamp: u64,
     values: Vec<u64>,
@@ -225,6 +227,8 @@ pub struct Engine {
     overdue: u64,
     asked: BTreeMap<u64, u64>,
     poll: u64,
+    /// Last window that a poll told the switch to be kept.
+    kept_told: u32,
     polls: VecDeque<(u64, u64)>,
     poll_due: u64,
     cuts: Cuts,
@@ -269,6 +273,7 @@ impl Engine {
             start_sent: None,
             incarnation: 0,
             generation: 0,
+            is_read_only: false,
             first_stamp: 0,
             values: vec![0; settings.locations as usize],
             stamps: vec![0; settings.locations as usize],
@@ -280,6 +285,7 @@ impl Engine {
             overdue: 0,
             asked: BTreeMap::new(),
             poll: 0,
+            kept_told: 0,
             polls: VecDeque::new(),
             poll_due: now,
             cuts: Cuts::new(kept),
@@ -332,6 +338,11 @@ impl Engine {
         self.life == Life::Fenced
     }
 
+    /// True if the switch says that it refuses writes and cuts (rule 32).
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
     /// The values by location: complete if [`Engine::told`] says something.
     pub fn values(&self) -> &[u64] {
         &self.values
@@ -374,6 +385,16 @@ impl Engine {
         self.poll + 1
     }
 
+    fn check_writes(&self) -> Result<(), WriteError> {
+        if self.life == Life::Fenced {
+            return Err(WriteError::Fenced);
+        }
+        if self.is_read_only {
+            return Err(WriteError::ReadOnly);
+        }
+        Ok(())
+    }
+
     /// Asks for values to be written, whole and once (rules 19, 22, 23): `values` are locations
     /// and values, at most [`Settings::batch`]. [`Operation::SetIfEqual`] takes one, which has to
     /// hold `expected`.
@@ -387,9 +408,7 @@ impl Engine {
         values: &[(u32, u64)],
         expected: u64,
     ) -> Result<Ticket, WriteError> {
-        if self.life == Life::Fenced {
-            return Err(WriteError::Fenced);
-        }
+        self.check_writes()?;
         self.writes.add(&self.settings, operation, values, expected)
     }
 
@@ -401,9 +420,7 @@ impl Engine {
     ///
     /// [`WriteError`] if the write cannot be made or too many wait.
     pub fn write_staged(&mut self, values: &[(u32, u64)]) -> Result<Ticket, WriteError> {
-        if self.life == Life::Fenced {
-            return Err(WriteError::Fenced);
-        }
+        self.check_writes()?;
         if values.is_empty() {
             return Err(WriteError::Count(self.settings.locations));
         }
@@ -414,15 +431,16 @@ impl Engine {
     }
 
     /// Asks for a cut: of [`CutKind::Filled`] all locations become `fill`. One that waits already
-    /// goes first, and this one is not taken: false.
+    /// goes first, and this one is not taken: false, as when the engine is fenced or the switch
+    /// refuses cuts.
     pub fn cut(&mut self, kind: CutKind, fill: u64) -> bool {
-        self.life != Life::Fenced && self.cuts.ask(kind, fill, true)
+        self.check_writes().is_ok() && self.cuts.ask(kind, fill, true)
     }
 
     /// As [`Engine::cut`] of [`CutKind::Filled`], with a window that nobody wants: it is neither
     /// fetched nor delivered, and counts as kept once [`Event::Cut`] says that this engine made it.
     pub fn reset(&mut self, fill: u64) -> bool {
-        self.life != Life::Fenced && self.cuts.ask(CutKind::Filled, fill, false)
+        self.check_writes().is_ok() && self.cuts.ask(CutKind::Filled, fill, false)
     }
 
     /// The driver has kept the window that cut `epoch` of `incarnation` ended, or gives it up.
@@ -505,6 +523,7 @@ impl Engine {
         let next = self.tracker.next();
         let lost = u32::try_from(self.tracker.lost()).unwrap_or(u32::MAX);
         let kept = self.cuts.kept(self.incarnation);
+        self.kept_told = kept;
         self.send(MessageType::Poll, |message| {
             message.poll = poll;
             message.position = next;
@@ -594,6 +613,10 @@ impl Engine {
 
     fn send_cut(&mut self, now: u64) {
         if let Some(due) = self.cuts.due(now, self.settings.retry_us) {
+            // The switch makes no cut before it hears that the last window is kept (rule 15).
+            if self.cuts.kept(self.incarnation) > self.kept_told {
+                self.send_poll(now);
+            }
             self.send(MessageType::Cut, |message| {
                 message.kind = due.kind as u8;
                 message.operand = due.operand;

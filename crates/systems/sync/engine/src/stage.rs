@@ -135,6 +135,14 @@ impl Stages {
         true
     }
 
+    /// The switch takes no writes: those that wait.
+    pub(crate) fn refuse(&mut self) -> impl Iterator<Item = Ticket> + use<> {
+        let staging = self.staging.take().map(|staging| staging.ticket);
+        let waiting = std::mem::take(&mut self.waiting);
+        let waiting = waiting.into_iter().map(|(ticket, _)| ticket);
+        staging.into_iter().chain(waiting)
+    }
+
     /// The view begins anew. A write whose cut was made, or may have been, ends, and nobody knows how;
     /// one that was not cut, or whose cut `waits` unsent, is staged anew.
     pub(crate) fn forget(&mut self, waits: bool) -> Option<Ticket> {

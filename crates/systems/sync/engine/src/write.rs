@@ -26,6 +26,9 @@ pub enum WriteError {
     /// Another engine has a higher term.
     #[error("another engine has a higher term")]
     Fenced,
+    /// The switch refuses writes and cuts (rule 32).
+    #[error("the switch refuses writes and cuts")]
+    ReadOnly,
 }
 
 impl WriteError {
@@ -36,6 +39,7 @@ impl WriteError {
             WriteError::Count(_) => "SYNC011",
             WriteError::Location(_) => "SYNC012",
             WriteError::Fenced => "SYNC013",
+            WriteError::ReadOnly => "SYNC014",
         }
     }
 }
@@ -90,6 +94,13 @@ impl Writes {
         let sent = sent.map(|write| write.ticket);
         let unseen: Vec<Ticket> = self.unseen.drain(..).map(|write| write.ticket).collect();
         unseen.into_iter().chain(sent)
+    }
+
+    /// The switch takes no writes: those that wait.
+    pub(crate) fn refuse(&mut self) -> impl Iterator<Item = Ticket> + use<> {
+        self.sent = None;
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_iter().map(|write| write.ticket)
     }
 
     /// The name of another write.

@@ -63,6 +63,11 @@ impl Bench {
     fn pass(&mut self, time: u64) {
         self.now += time;
         self.engine.handle_timeout(self.now);
+        self.take();
+    }
+
+    /// Takes what the engine sends.
+    fn take(&mut self) {
         while let Some(bytes) = self.engine.poll_transmit() {
             let packet = Packet::new_checked(&bytes).expect("a message");
             let message = Repr::parse(&packet);
@@ -412,6 +417,86 @@ fn a_filled_cut_fills_the_view_and_its_window_is_fetched_and_kept() {
     bench.engine.window_kept(INCARNATION, 1);
     bench.pass(600);
     assert_eq!(bench.was_sent(MessageType::Cut), 2);
+}
+
+/// The switch hears that a window is kept with the next cut at the latest, and not only by the next
+/// poll that is due.
+#[test]
+fn a_cut_tells_first_that_the_last_window_is_kept() {
+    let mut bench = Bench::complete();
+    bench.receive(MessageType::Update, &[], |message| {
+        message.stamp = 102;
+        message.position = 14;
+        (message.before, message.after) = (54, 54);
+        message.epoch = 1;
+        message.kind = CutKind::Carried as u8;
+    });
+    bench.pass(100);
+    bench.fetched(1, 0, &[1, 1, 1]);
+    bench.fetched(1, 3, &[1]);
+    let sent = |bench: &mut Bench| {
+        let sent = bench.sent.drain(..).map(|(kind, ..)| kind);
+        sent.collect::<Vec<_>>()
+    };
+    bench.sent.clear();
+    bench.engine.window_kept(INCARNATION, 1);
+    assert!(bench.engine.cut(CutKind::Carried, 0));
+    bench.engine.proceed(bench.now);
+    bench.take();
+    assert_eq!(sent(&mut bench), [MessageType::Poll, MessageType::Cut]);
+    // It knows then: the cut is asked for again with the poll that is due.
+    bench.pass(501);
+    assert_eq!(sent(&mut bench), [MessageType::Poll, MessageType::Cut]);
+}
+
+/// Of a switch that is read only the engine asks neither for writes nor for cuts, and ends those that
+/// waited for the view to begin (rule 32).
+#[test]
+fn a_switch_that_is_read_only_is_asked_for_no_change() {
+    let mut bench = Bench::new();
+    let [one, more] = [
+        bench.engine.write(Operation::Set, &[(0, 7)], 0),
+        bench.engine.write_staged(&[(1, 7)]),
+    ];
+    assert!(bench.engine.cut(CutKind::Carried, 0));
+    bench.receive(MessageType::Started, &[], |message| message.operation = 1);
+    assert!(bench.engine.is_read_only());
+    let outcome = Some(Outcome::NotAllowed);
+    let ended = [one, more].map(|ticket| Event::Written {
+        ticket: ticket.expect("taken"),
+        outcome,
+    });
+    assert_eq!(bench.events()[1..], ended);
+    let write = bench.engine.write(Operation::Set, &[(0, 7)], 0);
+    let refused = write.expect_err("it is refused");
+    assert_eq!((refused, refused.code()), (WriteError::ReadOnly, "SYNC014"));
+    let staged = bench.engine.write_staged(&[(1, 7)]);
+    assert_eq!(staged, Err(WriteError::ReadOnly));
+    assert!(!bench.engine.cut(CutKind::Filled, 0) && !bench.engine.reset(0));
+    bench.pass(600);
+    for kind in [MessageType::Write, MessageType::Stage, MessageType::Cut] {
+        assert_eq!(bench.was_sent(kind), 0);
+    }
+    // A view begins of a switch that is not.
+    bench.receive(MessageType::Update, &[], |message| message.incarnation = 78);
+    bench.pass(600);
+    bench.receive(MessageType::Started, &[], |message| {
+        message.incarnation = 78;
+    });
+    assert!(bench.engine.write(Operation::Set, &[(0, 7)], 0).is_ok());
+    // It refuses all the same, so that the view begins anew, and what was sent has no known outcome.
+    bench.pass(600);
+    assert_eq!(bench.was_sent(MessageType::Write), 1);
+    bench.events();
+    bench.receive(MessageType::Refused, &[], |message| {
+        message.incarnation = 78;
+        message.outcome = Outcome::NotAllowed as u8;
+    });
+    let ended = bench.events();
+    assert!(
+        matches!(ended[..], [Event::Written { outcome: None, .. }]),
+        "{ended:?}"
+    );
 }
 
 /// All of a staged write goes to the switch, then its cut, and the view crosses that. Values from before

@@ -19,6 +19,7 @@ const IDENTITY_ACTION: &str = "set_identity";
 const SETTINGS_TABLE: &str = "sync_settings";
 const SETTINGS_ACTION: &str = "sync_set";
 const INCARNATION: &str = "sync_incarnation";
+const READ_ONLY: &str = "sync_read_only";
 /// A register with one element for each group.
 const GROUPS: &str = "sync_head";
 
@@ -75,6 +76,8 @@ pub struct Sync {
     pub turn_us: Option<u64>,
     /// Rates by group; groups without have those of [`Rates::default`].
     pub rates: Vec<(u16, Rates)>,
+    /// Writes and cuts are refused: anybody may send messages to the switch (rule 32).
+    pub read_only: bool,
 }
 
 /// Why a switch cannot be set up for sync.
@@ -122,7 +125,8 @@ impl Sync {
         Ok(())
     }
 
-    /// Tells the library which switch it runs on, which start of it, and the rates.
+    /// Tells the library which switch it runs on, which start of it, the rates, and whether it
+    /// refuses writes and cuts.
     ///
     /// # Errors
     ///
@@ -154,8 +158,13 @@ impl Sync {
                 inserted => inserted?,
             };
         }
-        let register = state.register_mut(INCARNATION)?;
-        register.write(0, &Value::from(u64::from(incarnation)))
+        for (name, value) in [
+            (READ_ONLY, u64::from(self.read_only)),
+            (INCARNATION, u64::from(incarnation)),
+        ] {
+            state.register_mut(name)?.write(0, &Value::from(value))?;
+        }
+        Ok(())
     }
 
     /// The packet generator of one frame for each group, each of which bears its group.

@@ -8,6 +8,7 @@ fn sync() -> Sync {
         address: Ipv4Addr::new(10, 255, 0, 1),
         turn_us: Some(TURN_US),
         rates: vec![(1, Rates::default())],
+        read_only: true,
     }
 }
 
@@ -29,8 +30,8 @@ fn the_program_is_set_up() {
     let state = switch.engine().state();
     let (_, data) = state.table(IDENTITY_TABLE).expect("it").default_action();
     assert_eq!(data, [BigUint::from(7u32), BigUint::from(0x0aff_0001_u32)]);
-    let incarnation = state.register(INCARNATION).expect("it").word(0);
-    assert_eq!(incarnation, Some(99));
+    let word = |name| state.register(name).expect("it").word(0);
+    assert_eq!((word(INCARNATION), word(READ_ONLY)), (Some(99), Some(1)));
     assert_eq!(
         switch.poll_timeout(),
         Some(0),

@@ -17,9 +17,8 @@ const QUICK_EXPONENTS: [u32; 2] = [8, 10];
 /// Widths of values, in bits.
 const WIDTHS: [u32; 2] = [16, 64];
 
-/// Turns of reads, and of those between which the switch settles.
+/// Turns of reads.
 const TURNS: usize = 31;
-const CUTS: usize = 9;
 const QUICK_TURNS: usize = 5;
 
 /// ns by which a switch's operating system gets a value of 64 bits over PCIe. ApproSync's §VII-B2: this
@@ -37,10 +36,9 @@ struct Latencies {
     present: f64,
     fresh: f64,
     within: f64,
-    p4runtime: f64,
-    /// Of one moment, and P4Runtime's in turns with it.
+    /// Of one moment.
     cut: f64,
-    beside: f64,
+    p4runtime: f64,
     /// When packets came no more, a fresh view was what P4Runtime read.
     agrees: bool,
 }
@@ -130,10 +128,7 @@ fn differs(figure: &mut Figure) {
          Zipf's law, each counted at one location, and the budget of 1 Gb/s that is set unless a switch's \
          file says otherwise; engine and clients speak UDP and gRPC by the loopback interface",
     );
-    figure.differs(
-        "medians of single operations that take turns, in one order and in the other; behind the same \
-         pause where one of them needs a pause",
-    );
+    figure.differs("medians of single operations that take turns, in one order and in the other");
 }
 
 /// Latencies of the view of so many counters, in interleaved turns.
@@ -152,26 +147,17 @@ fn measure(locations: u32, bits: u32, quick: bool) -> Result<Latencies, EvalErro
             served.within(group, sum)
         })
     };
+    let mut cut = || timed(|| atomic.cut(group));
     let mut over_p4runtime = || timed(|| p4runtime.read(register));
     let before = served.packets();
-    let operations: [Operation<'_>; 4] = [
+    let operations: [Operation<'_>; 5] = [
         &mut of_view,
         &mut of_fresh,
         &mut within,
+        &mut cut,
         &mut over_p4runtime,
     ];
-    let [present_ns, fresh_ns, within_ns, p4runtime_ns] = medians(turns, operations)?;
-    let mut cut = || {
-        served.settle();
-        timed(|| atomic.cut(group))
-    };
-    // Memory that rested during the pause of a cut is slow to reach: P4Runtime reads behind one, too.
-    let mut beside = || {
-        served.settle();
-        timed(|| p4runtime.read(register))
-    };
-    let turns = if quick { QUICK_TURNS } else { CUTS };
-    let [cut_ns, beside] = medians(turns, [&mut cut, &mut beside])?;
+    let [present_ns, fresh_ns, within_ns, cut_ns, p4runtime_ns] = medians(turns, operations)?;
     if served.packets() == before {
         return Err(refused("packet counter", "no packets came meanwhile"));
     }
@@ -183,9 +169,8 @@ fn measure(locations: u32, bits: u32, quick: bool) -> Result<Latencies, EvalErro
         present: present_ns,
         fresh: fresh_ns,
         within: within_ns,
-        p4runtime: p4runtime_ns,
         cut: cut_ns,
-        beside,
+        p4runtime: p4runtime_ns,
         agrees: fresh.read_fresh(group)? == p4runtime.read(register)?,
     })
 }
@@ -208,7 +193,7 @@ fn claims(figure: &mut Figure, found: &Latencies) {
     let ratios = [
         ("the view", found.p4runtime / found.present, view),
         ("a fresh view", found.p4runtime / found.fresh, fresh),
-        ("a view of one moment", found.beside / found.cut, cut),
+        ("a view of one moment", found.p4runtime / found.cut, cut),
         ("a view in process", found.p4runtime / found.within, within),
     ];
     for (name, ratio, goal) in ratios {

@@ -205,6 +205,7 @@ impl Shape {
                 address: SWITCH,
                 turn_us: Some(turn_us),
                 rates: vec![(0, rates)],
+                read_only: false,
             };
             sync.apply(&mut switch, 7, true).map_err(|it| failed(&it))?;
         }

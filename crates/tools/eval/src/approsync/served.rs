@@ -347,6 +347,7 @@ fn set_up(
         address: SWITCH,
         turn_us: Some(TURN_US),
         rates: Vec::new(),
+        read_only: false,
     };
     let applied = sync.apply(&mut switch, 7, true);
     applied.map_err(|it| it.to_string())?;

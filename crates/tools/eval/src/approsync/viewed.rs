@@ -164,6 +164,7 @@ impl Viewed {
             address: SWITCH,
             turn_us: Some(turn_us),
             rates: rates.collect(),
+            read_only: false,
         };
         let applied = sync.apply(&mut switch, 7, true);
         applied.map_err(|error| refused(&self.name, error))?;

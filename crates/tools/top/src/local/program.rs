@@ -72,6 +72,7 @@ pub(super) fn switch(budget_mbps: u32) -> Result<(Switch<Native>, Plan), TopErro
         address: SWITCH,
         turn_us: Some(TURN_US),
         rates: plan.groups.iter().map(|it| (it.group, rates)).collect(),
+        read_only: false,
     };
     sync.apply(&mut switch, 1, true).map_err(failed)?;
     Ok((switch, plan))

@@ -2,7 +2,8 @@
 
 use super::SwitchFileCause;
 use serde::Deserialize;
-use stateplane_sync_setup::{Rates, Sync};
+use stateplane_switch::Port;
+use stateplane_sync_setup::{CONTROL_PORT, Rates, Sync};
 use std::net::Ipv4Addr;
 use std::num::NonZeroU64;
 
@@ -20,6 +21,13 @@ pub struct SyncFile {
     /// µs between two turns of a group's carrier, at least 1; 64 to that of the next group's
     /// unless set.
     pub turn_us: Option<NonZeroU64>,
+    /// Port towards the engine, as the program has it (SYNC_CONTROL_PORT); 500 unless set.
+    #[serde(default = "usual_control_port")]
+    pub control_port: Port,
+    /// Writes and cuts are taken although messages at that port are not sealed: whoever reaches it
+    /// may change registers (rule 32). False unless set.
+    #[serde(default)]
+    pub unsealed_writes: bool,
     /// Rates of groups that do not have the usual ones.
     #[serde(default)]
     pub groups: Vec<SyncGroupFile>,
@@ -71,9 +79,15 @@ impl SyncGroupFile {
     }
 }
 
+/// [`CONTROL_PORT`], for a file that does not say it.
+fn usual_control_port() -> Port {
+    CONTROL_PORT
+}
+
 impl SyncFile {
-    /// The section's contents, checked.
-    pub(super) fn sync(&self) -> Result<Sync, SwitchFileCause> {
+    /// The section's contents, checked, for a switch that takes sealed messages alone at
+    /// `sealed_ports`.
+    pub(super) fn sync(&self, sealed_ports: &[Port]) -> Result<Sync, SwitchFileCause> {
         if self.switch == 0 {
             return Err(SwitchFileCause::SwitchZero);
         }
@@ -84,6 +98,7 @@ impl SyncFile {
             address: self.address,
             turn_us: self.turn_us.map(NonZeroU64::get),
             rates: rates.collect::<Result<_, SwitchFileCause>>()?,
+            read_only: !self.unsealed_writes && !sealed_ports.contains(&self.control_port),
         })
     }
 }

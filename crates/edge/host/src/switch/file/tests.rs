@@ -474,7 +474,7 @@ fn the_section_sync_says_budgets_in_megabits() {
         let head = "[sync]\nswitch = 3\naddress = \"10.0.0.1\"\n";
         let file = SwitchFile::parse("switch.toml".as_ref(), &format!("{head}{more}"));
         let section = file.expect("TOML").sync.expect("it is there");
-        section.get_ref().sync()
+        section.get_ref().sync(&[])
     };
     let sync = parse("groups = [{ group = 1, budget_mbps = 8, coarsest = 0 }]").expect("right");
     assert_eq!((sync.switch, sync.turn_us), (3, None));
@@ -494,4 +494,20 @@ fn the_section_sync_says_budgets_in_megabits() {
         let refused = parse(&format!("groups = [{{ group = 1, {wrong} }}]"));
         assert_eq!(refused.expect_err(wrong).code(), "H239");
     }
+}
+
+/// A switch takes writes where its port towards the engine is sealed, or the file allows it.
+#[test]
+fn the_section_sync_allows_writes_at_a_sealed_port() {
+    let is_read_only = |more: &str, sealed: &[Port]| {
+        let text = format!("[sync]\nswitch = 3\naddress = \"10.0.0.1\"\n{more}");
+        let file = SwitchFile::parse("switch.toml".as_ref(), &text).expect("TOML");
+        let section = file.sync.expect("it is there");
+        section.get_ref().sync(sealed).expect("right").read_only
+    };
+    assert!(is_read_only("", &[]) && is_read_only("", &[1, 501]));
+    assert!(!is_read_only("", &[1, 500]));
+    assert!(is_read_only("control_port = 501", &[1, 500]));
+    assert!(!is_read_only("control_port = 501", &[501]));
+    assert!(!is_read_only("unsealed_writes = true", &[]));
 }

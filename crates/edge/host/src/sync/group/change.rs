@@ -84,8 +84,9 @@ impl Group {
         };
         match outcome {
             Some(Outcome::Done) => {}
+            // Pieces before it may have been written.
+            None | Some(Outcome::NotAllowed) => change.is_unknown = true,
             Some(outcome) => change.outcome = outcome,
-            None => change.is_unknown = true,
         }
     }
 

@@ -84,11 +84,21 @@ impl Engine {
             message.fetch,
             self.settings.locations,
         );
+        self.kept_told = 0;
         self.writes.begin(message.number);
+        self.is_read_only = message.operation != 0;
         self.events.push_back(Event::Generation {
             generation: self.generation,
             incarnation: self.incarnation,
         });
+        if self.is_read_only {
+            self.cuts.withdraw();
+            let refused = self.writes.refuse().chain(self.stages.refuse());
+            self.events.extend(refused.map(|ticket| Event::Written {
+                ticket,
+                outcome: Some(Outcome::NotAllowed),
+            }));
+        }
     }
 
     fn update(&mut self, now: u64, message: &Repr<'_>) {
@@ -259,6 +269,8 @@ impl Engine {
                 self.events.push_back(Event::Fenced { term });
             }
             Some(Outcome::NotStarted) => self.begin(now),
+            // It did not say so when the view began.
+            Some(Outcome::NotAllowed) if !self.is_read_only => self.begin(now),
             // NOT_SETTLED and NOT_KEPT pass: the cut is asked for again.
             // Acknowledged values are counted, unless somebody forged the acknowledgement.
             Some(Outcome::NotStaged) if self.stages.lacking(message.number) => {

@@ -101,6 +101,7 @@ impl World {
                 .iter()
                 .map(|group| (group.group, rates))
                 .collect(),
+            read_only: false,
         };
         sync.apply(&mut switch, 99, true).expect("it fits");
         let engines = plan.groups.iter().map(|group| {

@@ -131,6 +131,7 @@ impl Followed {
                 address: SWITCH,
                 turn_us: Some(TURN_US),
                 rates: Vec::new(),
+                read_only: false,
             };
             let applied = sync.apply(&mut switch, 7, case.has_view());
             applied.map_err(wrong)?;
