@@ -4,11 +4,12 @@
 // A program defines SYNC_GROUPS, SYNC_LOCATIONS and SYNC_RINGS, includes sync/shape.p4, defines
 // SyncShape and SyncAccess (sync/change.p4), includes this file, and applies SyncParser first in
 // its parser, SyncIngress first in its ingress, SyncBefore and SyncAfter around each change, and
-// SyncDeparser in its deparser.
+// SyncDeparser in its deparser. SyncAge tells packets that come while no engine polls (rule 28).
 
 #ifndef STATEPLANE_SYNC_P4
 #define STATEPLANE_SYNC_P4
 
+#include "sync/age.p4"
 #include "sync/ingress.p4"
 #include "sync/parser.p4"
 

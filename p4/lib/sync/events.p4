@@ -27,6 +27,7 @@ const bit<32> SYNC_EVENT_SETTLED = 19;
 const bit<32> SYNC_EVENT_QUEUED = 20;
 const bit<32> SYNC_EVENT_SLOWED = 21;
 const bit<32> SYNC_EVENT_STAGED = 22;
+const bit<32> SYNC_EVENT_LATE = 23;
 const bit<32> SYNC_EVENTS = 32;
 
 counter(SYNC_EVENTS, CounterType.packets) sync_events;

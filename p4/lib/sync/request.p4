@@ -87,6 +87,7 @@ control SyncHandlePoll(inout sync_headers_t hdr, inout sync_metadata_t meta) {
 
     apply {
         sync_events.count(SYNC_EVENT_POLLED);
+        sync_polled_at.write(meta.at, meta.now);
         sync_acked.read(present, meta.at);
         sync_head.read(head, meta.at);
         if (hdr.message.position > present && hdr.message.position <= head) {

@@ -89,13 +89,14 @@ register<bit<32>>(SYNC_GROUPS) sync_staging_count;
 register<bit<64>>(SYNC_GROUPS) sync_cut_tag;
 
 // The engine: greatest term; number of its START, 0 before the first; where its view began; its
-// newest POLL; where it is reached (rules 11, 20).
+// newest POLL, and when it came; where it is reached (rules 11, 20, 28).
 register<bit<64>>(SYNC_GROUPS) sync_term;
 register<bit<64>>(SYNC_GROUPS) sync_starter;
 register<bit<64>>(SYNC_GROUPS) sync_started_stamp;
 register<bit<64>>(SYNC_GROUPS) sync_started_position;
 register<bit<64>>(SYNC_GROUPS) sync_started_shift;
 register<bit<64>>(SYNC_GROUPS) sync_poll;
+register<bit<48>>(SYNC_GROUPS) sync_polled_at;
 register<bit<48>>(SYNC_GROUPS) sync_engine_mac;
 register<bit<48>>(SYNC_GROUPS) sync_own_mac;
 register<bit<32>>(SYNC_GROUPS) sync_engine_address;

@@ -1,7 +1,7 @@
 //! `@synced(kind = "…", …)`: how a register is synchronised.
 
 use crate::codes;
-use crate::plan::Kind;
+use crate::plan::{Kind, Otherwise};
 use stateplane_diagnostics::{Diagnostic, Diagnostics, Span};
 use stateplane_syntax::tree::{Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind};
 
@@ -11,7 +11,7 @@ pub(crate) const SYNCED: &str = "synced";
 /// First distance that is not counted (rule 4 of docs/sync-protocol.md).
 pub(crate) const UNBOUNDED: u64 = 1 << 40;
 
-const FORM: &str = "write @synced, or @synced(kind = \"counter\", \"gauge\" or \"opaque\", group = \"name\", bound = greatest distance, 0 for an exact view, window = µs between two marks)";
+const FORM: &str = "write @synced, or @synced(kind = \"counter\", \"gauge\" or \"opaque\", group = \"name\", bound = greatest distance, 0 for an exact view, window = µs between two marks, age = µs without a poll of the engine beyond which packets are late, otherwise = \"go on\" or \"drop\")";
 
 /// Arguments of an annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub(crate) struct Synced {
     pub(crate) bound: Option<u64>,
     /// µs.
     pub(crate) window: Option<u64>,
+    /// µs.
+    pub(crate) age: Option<u64>,
+    pub(crate) otherwise: Option<Otherwise>,
     pub(crate) span: Span,
 }
 
@@ -34,6 +37,8 @@ pub(crate) fn read(annotation: &Annotation, diagnostics: &mut Diagnostics) -> Op
         group: None,
         bound: None,
         window: None,
+        age: None,
+        otherwise: None,
         span: annotation.span,
     };
     let tokens: &[AnnotationToken] = match &annotation.body {
@@ -53,6 +58,11 @@ pub(crate) fn read(annotation: &Annotation, diagnostics: &mut Diagnostics) -> Op
             diagnostics.push(*complaint);
             return None;
         }
+    }
+    if out.otherwise.is_some() && out.age.is_none() {
+        let what = "packets are late beyond an `age`, which is not named";
+        diagnostics.push(wrong(annotation.span, what));
+        return None;
     }
     Some(out)
 }
@@ -100,6 +110,17 @@ fn argument(
             out.window = Some(
                 window
                     .ok_or_else(|| refused("a window is a number of microseconds, at least 1"))?,
+            );
+        }
+        "age" => {
+            let age = number.filter(|age| (1..=u64::from(u32::MAX)).contains(age));
+            out.age =
+                Some(age.ok_or_else(|| refused("an age is a number of microseconds, at least 1"))?);
+        }
+        "otherwise" => {
+            let otherwise = text.and_then(Otherwise::named);
+            out.otherwise = Some(
+                otherwise.ok_or_else(|| refused("late packets are to \"go on\" or to \"drop\""))?,
             );
         }
         other => {

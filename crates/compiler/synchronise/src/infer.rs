@@ -2,7 +2,7 @@
 
 use crate::annotation::Synced;
 use crate::codes;
-use crate::plan::{Group, Kind, Member, Plan, WINDOW, batch, ring};
+use crate::plan::{Age, Group, Kind, Member, Otherwise, Plan, WINDOW, batch, ring};
 use crate::registers::{Element, Register, refused};
 use crate::uses::Uses;
 use stateplane_diagnostics::{Diagnostic, Diagnostics, Span};
@@ -319,6 +319,7 @@ fn group(
             .filter_map(|member| member.annotation.as_ref())
     };
     let named = |what: fn(&Synced) -> Option<u64>| annotations().filter_map(what).min();
+    let otherwise = annotations().filter_map(|it| it.otherwise).max();
     let kind_named =
         annotations().find_map(|annotation| annotation.kind.map(|kind| (kind, annotation.span)));
     let kind = match members.len() {
@@ -360,5 +361,9 @@ fn group(
         ring: ring(locations),
         bound: named(|annotation| annotation.bound),
         window_us: named(|annotation| annotation.window),
+        age: named(|annotation| annotation.age).map(|us| Age {
+            us,
+            otherwise: otherwise.unwrap_or(Otherwise::GoOn),
+        }),
     })
 }

@@ -23,7 +23,7 @@ mod plan;
 mod registers;
 mod uses;
 
-pub use plan::{Group, Kind, Member, Plan};
+pub use plan::{Age, Group, Kind, Member, Otherwise, Plan};
 pub use registers::Selection;
 
 use infer::Usage;

@@ -47,6 +47,38 @@ impl fmt::Display for Kind {
     }
 }
 
+/// Treatment of packets that come while no engine polls a group (rule 28 of docs/sync-protocol.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Otherwise {
+    /// They are counted.
+    #[serde(rename = "go on")]
+    GoOn,
+    /// They are counted and dropped before the program has them.
+    #[serde(rename = "drop")]
+    Drop,
+}
+
+impl Otherwise {
+    /// That of this name in annotations.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "go on" => Some(Self::GoOn),
+            "drop" => Some(Self::Drop),
+            _ => None,
+        }
+    }
+}
+
+/// Longest time without a poll of a group's engine, and what becomes of packets beyond it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Age {
+    /// µs.
+    pub us: u64,
+    /// Treatment of late packets.
+    pub otherwise: Otherwise,
+}
+
 /// A register within its group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Member {
@@ -87,6 +119,9 @@ pub struct Group {
     /// µs between two marks at most; `None`: as the configuration of the switch says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_us: Option<u64>,
+    /// When packets are late; `None`: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age: Option<Age>,
 }
 
 impl Group {

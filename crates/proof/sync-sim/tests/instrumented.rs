@@ -17,6 +17,7 @@ use stateplane_wire::{ethernet, ipv4, sync, udp};
 const COMMON: &str = include_str!("../../../compiler/synchronise/tests/programs/common.p4");
 const PLACES: &str = include_str!("../../../compiler/synchronise/tests/programs/places.p4");
 const KINDS: &str = include_str!("../../../compiler/synchronise/tests/programs/kinds.p4");
+const AGED: &str = include_str!("../../../compiler/synchronise/tests/programs/aged.p4");
 const COUNTER: &str = include_str!("../../../compiler/synchronise/tests/programs/counter.p4");
 
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
@@ -150,6 +151,11 @@ impl<E: stateplane_runtime::Engine> World<E> {
         }
     }
 
+    /// The engines are gone.
+    fn abandon(&mut self) {
+        self.engines.clear();
+    }
+
     /// All views are complete, exact, and what the registers hold.
     fn is_exact(&self) {
         for (group, engine) in self.engines.iter().enumerate() {
@@ -164,6 +170,46 @@ impl<E: stateplane_runtime::Engine> World<E> {
             }
         }
     }
+}
+
+/// Packets that come while no engine has polled for longer than a group's age are counted, and dropped
+/// if its annotation says so, before the program has them (rule 28).
+#[test]
+fn packets_that_no_engine_hears_of_in_time_are_counted_or_dropped() {
+    const LATE: u64 = 23;
+    let (program, plan) = made(AGED, Selection::Annotated);
+    let engine = Native::new(program, Default::default()).expect("it loads");
+    let mut world = World::new(engine, plan);
+    let late = |world: &World<Native>| {
+        let counter = world.state().counter("sync_events").expect("a counter");
+        counter.read(LATE).expect("an event").packets
+    };
+    let send = |world: &mut World<Native>| {
+        let frame = packet(0, 5, 7);
+        world.switch.handle_frame(world.now, 0, &frame);
+        let before = word(world.state(), "budget", 5);
+        world.switch.handle_timeout(world.now);
+        let mut left = 0;
+        while let Some(transmit) = world.switch.poll_transmit() {
+            left += usize::from(transmit.port == 1);
+        }
+        (before, left)
+    };
+    // Polls come each 500 µs.
+    world.run(20_000);
+    assert_eq!(send(&mut world), (1, 1));
+    assert_eq!(late(&world), 0);
+    world.abandon();
+    // Within both ages; beyond that of the bytes alone; beyond both.
+    world.run(1_000);
+    assert_eq!(send(&mut world), (2, 1));
+    assert_eq!(late(&world), 0);
+    world.run(2_000);
+    assert_eq!(send(&mut world), (3, 1));
+    assert_eq!(late(&world), 1);
+    world.run(4_000);
+    assert_eq!(send(&mut world), (3, 0));
+    assert_eq!((late(&world), word(world.state(), "budget", 5)), (2, 3));
 }
 
 /// Without one frame of the packet generator, each write has queued its location: those of

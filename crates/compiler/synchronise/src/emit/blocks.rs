@@ -1,6 +1,7 @@
 //! The blocks around those of the program.
 
 use super::Emit;
+use crate::plan::{Age, Otherwise};
 use stateplane_diagnostics::Span;
 use stateplane_syntax::tree::Signature;
 use std::fmt::Write as _;
@@ -77,13 +78,14 @@ impl Emit<'_> {
             [&headers, &metadata],
             &mut out,
         );
+        let (ages, late) = self.ages();
         let _ = write!(
             out,
-            "control {ingress}(\n{params}) {{\n    {}() sync;\n    {} own;\n
+            "control {ingress}(\n{params}) {{\n    {}() sync;\n    {} own;\n{ages}
     apply {{
         sync.apply(hdr.sync, meta.sync, standard_metadata);
         if (!meta.sync.taken) {{
-            // A write and its place in the ring are one step, and a cut comes between two packets.
+{late}            // A write and its place in the ring are one step, and a cut comes between two packets.
             @atomic {{
                 own.apply(hdr.own, meta.own, standard_metadata);
             }}
@@ -122,6 +124,35 @@ impl Emit<'_> {
             blocks.join("(),\n    "),
         );
         out
+    }
+
+    /// Declarations and statements of ingress that tell late packets of groups with an age.
+    fn ages(&self) -> (String, String) {
+        let (mut declared, mut stated) = (String::new(), String::new());
+        for group in &self.plan.groups {
+            let Some(Age { us, otherwise }) = group.age else {
+                continue;
+            };
+            let number = group.group;
+            // Writing to a string cannot fail.
+            let _ = writeln!(declared, "    {}() age_{number};", self.library("SyncAge"));
+            let _ = writeln!(
+                stated,
+                "            late = false;\n            age_{number}.apply(\n                \
+                 {number},\n                {us},\n                \
+                 standard_metadata.ingress_global_timestamp,\n                late\n            );"
+            );
+            if otherwise == Otherwise::Drop {
+                stated.push_str(
+                    "            if (late) {\n                mark_to_drop(standard_metadata);\n                \
+                     return;\n            }\n",
+                );
+            }
+        }
+        if !declared.is_empty() {
+            declared.push_str("    bool late;\n");
+        }
+        (declared, stated)
     }
 
     /// A control that verifies or computes checksums.
