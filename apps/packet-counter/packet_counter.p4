@@ -22,7 +22,9 @@
 const bit<16> GROUP_PACKETS = 0;
 const bit<16> GROUP_BYTES = 1;
 
+@in_view
 register<bit<32>>(PACKET_COUNTER_LOCATIONS) packets;
+@in_view
 register<bit<64>>(PACKET_COUNTER_LOCATIONS) bytes;
 
 control SyncShape(in bit<16> group, out sync_shape_t shape) {

@@ -28,14 +28,19 @@ pub const USES: &str = "uses";
 /// (`docs/programs.md`).
 pub const APART: &str = "apart";
 
+/// Annotation of a register of which a control plane has a view by sync: it is written by way of the
+/// view alone. An extension of P4-16 (`docs/programs.md`).
+pub const IN_VIEW: &str = "in_view";
+
 /// All annotations by which P4-16 is extended.
-pub const EXTENSIONS: [&str; 6] = [
+pub const EXTENSIONS: [&str; 7] = [
     SIDE_EFFECTS_WAIT,
     SIDE_EFFECTS_ALLOWED,
     DRAWN_AT_START,
     UNIT,
     USES,
     APART,
+    IN_VIEW,
 ];
 
 /// An annotation of the source.

@@ -9,6 +9,7 @@ use crate::plan::{Group, Plan};
 use crate::registers::Register;
 use crate::uses::Uses;
 use stateplane_diagnostics::{Diagnostic, Span};
+use stateplane_ir::{IN_VIEW, UNIT};
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_protect::codes::PROGRAM_FORM;
 use stateplane_protect::edit::{Edits, after_comments};
@@ -201,18 +202,18 @@ impl<'a> Emit<'a> {
         Ok(())
     }
 
-    /// Annotations of a register as text, on lines of their own, `@synced` apart; the name for
-    /// control planes stays. Units are left out: they may be of constants that are declared later, and
+    /// Annotations of a register as text, on lines of their own, with `@in_view` in the place of
+    /// `@synced`; the name for control planes stays. Units are left out: they may be of constants that are declared later, and
     /// workers wait for each other at the ring anyway.
     fn annotations(&self, register: &Register<'_>) -> String {
-        let mut out = String::new();
+        let mut out = format!("@{IN_VIEW}\n");
         if register.owner.is_some() {
             out.push_str(&format!("@name(\".{}\")\n", register.name));
         }
         for annotation in &register.declaration.annotations {
             let name = annotation.name.as_str();
             let is_name = register.owner.is_some() && name == "name";
-            if name != SYNCED && name != stateplane_ir::UNIT && !is_name {
+            if ![SYNCED, UNIT, IN_VIEW].contains(&name) && !is_name {
                 out.push_str(self.input.sources.snippet(annotation.span));
                 out.push('\n');
             }

@@ -87,6 +87,8 @@ pub(crate) struct RegisterIndex {
     pub(crate) at: stateplane_ir::RegisterId,
     pub(crate) name: String,
     pub(crate) spec: config::P4DataTypeSpec,
+    /// Written by way of a view of sync alone.
+    pub(crate) is_in_view: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -188,6 +190,7 @@ impl Pipeline {
                 at: stateplane_ir::RegisterId(at.unwrap_or(0) as u32),
                 name,
                 spec: register.type_spec.clone().unwrap_or_default(),
+                is_in_view: at.is_some_and(|at| state.registers()[at].is_in_view()),
             };
             pipeline.registers.insert(id, register);
         }

@@ -12,7 +12,7 @@ use crate::bits;
 use crate::error::{Kind, StateError};
 use crate::value::{Shape, Value};
 use stateplane_cells::LockPlan;
-use stateplane_ir::{Annotation, DRAWN_AT_START, Program};
+use stateplane_ir::{Annotation, DRAWN_AT_START, IN_VIEW, Program};
 use std::sync::Arc;
 
 /// Words that one register array may take: 1 GiB.
@@ -24,6 +24,7 @@ pub struct Register {
     name: String,
     /// True if [`TargetState::draw`](crate::TargetState::draw) fills it.
     drawn: bool,
+    in_view: bool,
     shape: Shape,
     /// Words of one element.
     stride: usize,
@@ -65,6 +66,7 @@ impl Register {
                 Some(Register {
                     name: def.name.clone(),
                     drawn: Annotation::find(&def.annotations, DRAWN_AT_START).is_some(),
+                    in_view: Annotation::find(&def.annotations, IN_VIEW).is_some(),
                     stride: shape.words(),
                     shape,
                     size: def.size,
@@ -91,6 +93,11 @@ impl Register {
     /// Full control-plane name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// True if control planes write it by way of a view of sync alone.
+    pub fn is_in_view(&self) -> bool {
+        self.in_view
     }
 
     /// Number of elements.
@@ -157,6 +164,7 @@ impl Register {
         Register {
             name: self.name.clone(),
             drawn: self.drawn,
+            in_view: self.in_view,
             shape: self.shape.clone(),
             stride: self.stride,
             size: self.size,

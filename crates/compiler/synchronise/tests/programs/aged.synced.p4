@@ -14,7 +14,9 @@
 #include <v1model.p4>
 
 // The registers. Sizes are those of this compilation.
+@in_view
 register<bit<32>>(16) budget;
+@in_view
 register<bit<64>>(16) bytes;
 
 // What a location of group 0 holds.

@@ -13,7 +13,9 @@
 #include <v1model.p4>
 
 // The registers. Sizes are those of this compilation.
+@in_view
 register<bit<32>>(64) packets;
+@in_view
 @brief("Bytes of a source.")
 register<bit<64>>(64) bytes;
 

@@ -18,18 +18,25 @@
 #include <v1model.p4>
 
 // The registers. Sizes are those of this compilation.
+@in_view
 @name(".KindsIngress.length")
 register<bit<32>>(8) KindsIngress_length;
+@in_view
 @name(".KindsIngress.last_source")
 register<bit<48>>(4) KindsIngress_last_source;
+@in_view
 @name(".KindsIngress.last_kind")
 register<bit<16>>(4) KindsIngress_last_kind;
+@in_view
 @name(".KindsIngress.wide")
 register<bit<129>>(4) KindsIngress_wide;
+@in_view
 @name(".KindsIngress.balance")
 register<int<9>>(4) KindsIngress_balance;
+@in_view
 @name(".KindsIngress.flag")
 register<bool>(4) KindsIngress_flag;
+@in_view
 @name(".KindsIngress.newest")
 register<bit<64>>(1) KindsIngress_newest;
 

@@ -17,14 +17,20 @@
 #include <v1model.p4>
 
 // The registers. Sizes are those of this compilation.
+@in_view
 register<bit<16>>(16) parsed;
+@in_view
 register<bit<32>>(16) by_function;
+@in_view
 @name(".PlacesIngress.tally.total")
 register<bit<8>>(16) Tally_total;
+@in_view
 @name(".PlacesIngress.total")
 register<bit<32>>(16) PlacesIngress_total;
+@in_view
 @name(".PlacesIngress.refused_packets")
 register<bit<32>>(16) PlacesIngress_refused;
+@in_view
 @name(".PlacesEgress.sent")
 register<bit<64>>(16) PlacesEgress_sent;
 

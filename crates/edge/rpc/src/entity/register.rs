@@ -6,6 +6,7 @@ use crate::pipeline::{Pipeline, RegisterIndex};
 use crate::proto::v1::{self, update::Type};
 use crate::refusal::Refusal;
 use stateplane_runtime::{Engine, TargetState, Value};
+use tonic::Code;
 
 /// Writes one element, or all if no index is given.
 pub(crate) fn write<E: Engine>(
@@ -15,6 +16,16 @@ pub(crate) fn write<E: Engine>(
 ) -> Result<(), Refusal> {
     only_modify(kind, "registers")?;
     let register = context.pipeline.register(entry.register_id)?;
+    if register.is_in_view {
+        let name = &register.name;
+        return Err(Refusal::new(
+            Code::FailedPrecondition,
+            format!(
+                "register `{name}` is in view of sync, where cuts that locations have still to cross \
+                 would undo the write: write by the engine of its group (`stateplane view write`)"
+            ),
+        ));
+    }
     let given = entry
         .data
         .as_ref()

@@ -252,6 +252,21 @@ fn registers_by_index_and_as_a_whole() {
     );
     let wide = entry(Some(0), &[1, 0, 0, 0, 0]);
     assert_eq!(code(&mut world, wide), Code::InvalidArgument);
+    // What is in view is read and not written.
+    let seen = world.id("seen");
+    let entry = |index: Option<i64>, value: &[u8]| match entry(index, value) {
+        Entity::RegisterEntry(entry) => Entity::RegisterEntry(v1::RegisterEntry {
+            register_id: seen,
+            ..entry
+        }),
+        other => other,
+    };
+    assert_eq!(world.read(entry(None, &[0])).len(), 16);
+    for index in [None, Some(3)] {
+        let refused = code(&mut world, entry(index, &[1]));
+        assert_eq!(refused, Code::FailedPrecondition);
+    }
+    assert_eq!(world.read(entry(Some(3), &[0])), [entry(Some(3), &[0])]);
     assert_eq!(
         world.code(Type::Insert, entry(Some(0), &[1])),
         Code::InvalidArgument

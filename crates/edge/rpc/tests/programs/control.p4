@@ -90,6 +90,8 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
 control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     register<bit<32>>(16) totals;
+    @in_view
+    register<bit<32>>(16) seen;
     register<pair_t>(4) pairs;
     counter(8, CounterType.packets_and_bytes) per_port;
     direct_counter(CounterType.packets_and_bytes) route_hits;

@@ -9,7 +9,12 @@
 #endif
 
 control Process(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    @synced
     register<bit<VALUE_BITS>>(LOCATIONS) values;
+#ifdef BESIDE
+    // As large, and not in view, so that P4Runtime may write it.
+    register<bit<VALUE_BITS>>(LOCATIONS) beside;
+#endif
     Locate() locate;
     bit<32> first;
     bit<32> second;

@@ -114,6 +114,7 @@ impl Subject {
             ("LOCATIONS".to_owned(), locations.to_string()),
             ("VALUE_BITS".to_owned(), bits.to_string()),
             ("COUNTED".to_owned(), "1".to_owned()),
+            ("BESIDE".to_owned(), String::new()),
         ]);
         let frames = frames_of(locations, FRAMES).into_iter();
         let frames = frames.map(|frame| (0, frame)).collect();

@@ -55,13 +55,16 @@ fn what_is_written_is_in_all_views_and_in_the_registers() {
     views.reset(&group, 7).unwrap();
     served.settle();
     assert_eq!(p4runtime.read(&register).unwrap(), [7; LOCATIONS as usize]);
-    p4runtime.write(&register, &values).unwrap();
-    assert_eq!(p4runtime.read(&register).unwrap(), values);
-    served.settle();
-    assert_eq!(views.read_fresh(&group).unwrap(), values);
-    p4runtime.reset(&register, 9).unwrap();
-    served.settle();
-    assert_eq!(views.read_fresh(&group).unwrap(), [9; LOCATIONS as usize]);
+    assert!(
+        p4runtime.write(&register, &values).is_err(),
+        "it is in view"
+    );
+    let beside = "Process.beside";
+    p4runtime.write(beside, &values).unwrap();
+    assert_eq!(p4runtime.read(beside).unwrap(), values);
+    p4runtime.reset(beside, 9).unwrap();
+    assert_eq!(p4runtime.read(beside).unwrap(), [9; LOCATIONS as usize]);
+    assert_eq!(views.read_fresh(&group).unwrap(), [7; LOCATIONS as usize]);
     assert!(p4runtime.read("nothing").is_err());
     assert!(views.read("nothing").is_err());
 }
