@@ -53,7 +53,7 @@ header! {
         TYPE         8 (type_number: u8)   => "type of message, see below";
         OUTCOME      8  outcome: u8        =>
             "WRITTEN: what became of the write; REFUSED: why";
-        OPERATION    8  operation: u8      => "WRITE: what is done to each location";
+        OPERATION    8  operation: u8      => "WRITE: what is done to each location; STARTED: 1 if the switch refuses writes and cuts (rule 32)";
         GROUP       16  group: u16         => "group of registers (rule 1)";
         COUNT        8 (count: usize)      => "number of values (StateNum in ApproSync)";
         KIND         8  kind: u8           =>
