@@ -96,7 +96,7 @@ impl Lab {
             })?;
             values.insert(name.clone(), filled);
         }
-        protect(&setting.stateplane, &values)?;
+        make_program(&setting.stateplane, &values)?;
         let keys = if setting.keys {
             Some(Keys::draw(&topology)?)
         } else {
@@ -508,13 +508,20 @@ fn unknown<'a>(
     }
 }
 
-/// Has the variant's `program` made of the one that it `protects`, if it does.
-fn protect(stateplane: &Path, values: &BTreeMap<String, String>) -> Result<(), LabError> {
-    let (Some(annotated), Some(program)) = (values.get("protects"), values.get("program")) else {
+/// Has the variant's `program` made of the one that it `protects` or `synchronises`, if it does.
+fn make_program(stateplane: &Path, values: &BTreeMap<String, String>) -> Result<(), LabError> {
+    let Some(program) = values.get("program") else {
         return Ok(());
     };
     let stateplane = stateplane.display().to_string();
-    tool::run(&[&stateplane, "protect", annotated, "-o", program], "")?;
+    let synchronised = values.get("synchronises");
+    if let Some(annotated) = values.get("protects") {
+        let protected = synchronised.unwrap_or(program);
+        tool::run(&[&stateplane, "protect", annotated, "-o", protected], "")?;
+    }
+    if let Some(plain) = synchronised {
+        tool::run(&[&stateplane, "sync", plain, "-o", program], "")?;
+    }
     Ok(())
 }
 

@@ -201,7 +201,8 @@ pub struct Topology {
     pub processes: Vec<Process>,
     /// Values of each variant, such as which program the switches run. One that names an
     /// annotated program as `protects` has `stateplane protect` write `program` before
-    /// anything starts.
+    /// anything starts; one that names a program as `synchronises` has `stateplane sync` write
+    /// `program` of that, and `protect` write that if it names both.
     pub variants: BTreeMap<String, BTreeMap<String, String>>,
     /// The demonstration's traffic.
     pub traffic: Option<Traffic>,

@@ -280,11 +280,12 @@ impl Check<'_> {
 
     fn protected_programs(&self) -> Result<(), LabError> {
         for (name, values) in &self.0.variants {
-            if values.contains_key("protects") && !values.contains_key("program") {
+            let made = ["protects", "synchronises"];
+            let made = made.into_iter().find(|how| values.contains_key(*how));
+            if let Some(how) = made.filter(|_| !values.contains_key("program")) {
                 return self.refuse(
                     &format!("variant {name}"),
-                    "it `protects` a program, and no `program` says where the result goes"
-                        .to_owned(),
+                    format!("it `{how}` a program, and no `program` says where the result goes"),
                     "add `program = \"${run}/protected.p4\"`, and run that",
                 );
             }

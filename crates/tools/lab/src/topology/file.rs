@@ -19,7 +19,8 @@ struct File {
     applications: bool,
     /// Values of each variant, such as which program the switches run. One that names an
     /// annotated program as `protects` has `stateplane protect` write `program` before
-    /// anything starts.
+    /// anything starts; one that names a program as `synchronises` has `stateplane sync` write
+    /// `program` of that, and `protect` write that if it names both.
     #[serde(default)]
     variant: BTreeMap<String, BTreeMap<String, String>>,
     /// The nodes, each a network namespace.
