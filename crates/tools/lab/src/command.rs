@@ -11,7 +11,9 @@ use crate::multicast::{
     self, ClientArguments as StoreClientArguments, ReceiverArguments, ReplicaArguments,
     SenderArguments,
 };
+use crate::scenario::ReaderArguments;
 use crate::standing::{self, Change};
+use crate::topology::Topology;
 use crate::{agent, locks, rootless, runs, scenario};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
@@ -96,6 +98,8 @@ pub enum Agent {
     MulticastClient(StoreClientArguments),
     /// Keep the value that a lock guards.
     Resource(locks::ResourceArguments),
+    /// Read the views of an engine.
+    ViewReader(ReaderArguments),
     /// Take a lock again and again, and write to the resource.
     LockWorker(locks::WorkerArguments),
     /// Tell which member of etcd leads.
@@ -184,11 +188,15 @@ impl Command {
                 if arguments.options.scenarios == [multicast::NAME] {
                     return arguments.multicast();
                 }
+                if arguments.options.scenarios == [scenario::VIEW] {
+                    return arguments.view();
+                }
                 arguments.applications()
             }
             Self::List { json: true } => {
                 let mut all = serde_json::json!(scenario::scenarios());
                 if let Some(all) = all.as_array_mut() {
+                    all.extend(scenario::watched().map(|it| serde_json::json!(it)));
                     for (name, about) in OTHERS {
                         all.push(serde_json::json!({"name": name, "about": about}));
                     }
@@ -197,7 +205,7 @@ impl Command {
                 Ok(ExitCode::SUCCESS)
             }
             Self::List { json: false } => {
-                for scenario in scenario::scenarios() {
+                for scenario in scenario::scenarios().into_iter().chain(scenario::watched()) {
                     println!("{:15}  {}", scenario.name, scenario.about);
                 }
                 for (name, about) in OTHERS {
@@ -222,6 +230,7 @@ impl Agent {
             Self::MulticastReplica(arguments) => multicast::replica(arguments),
             Self::MulticastClient(arguments) => multicast::client(arguments),
             Self::Resource(arguments) => locks::resource(arguments),
+            Self::ViewReader(arguments) => scenario::reader(arguments),
             Self::LockWorker(arguments) => locks::worker(arguments),
             Self::EtcdLeader(arguments) => locks::leader(arguments),
         }
@@ -255,7 +264,8 @@ impl RunArguments {
         }
     }
 
-    /// Runs applications; `all` has a run of the coordination service and one of multicast too.
+    /// Runs applications; `all` has a run with a view, one of the coordination service and one of
+    /// multicast too.
     fn applications(&self) -> Result<ExitCode, LabError> {
         let reports = scenario::run(&self.options)?;
         let mut met = reports.iter().all(scenario::ScenarioReport::met);
@@ -266,20 +276,41 @@ impl RunArguments {
             }
         }
         if self.options.scenarios.iter().any(|name| name == "all") {
+            let watched = self.watched()?;
             let report = coordination::run(&self.service())?;
             let groups = multicast::run(&self.groups())?;
-            met &= report.met() && groups.met();
+            met &= watched.met() && report.met() && groups.met();
             match objects.as_array_mut() {
                 Some(all) if self.options.json => {
-                    all.extend([serde_json::json!(report), serde_json::json!(groups)]);
+                    all.extend([
+                        serde_json::json!(watched),
+                        serde_json::json!(report),
+                        serde_json::json!(groups),
+                    ]);
                 }
-                _ => print!("{report}{groups}"),
+                _ => print!("{watched}{report}{groups}"),
             }
         }
         if self.options.json {
             println!("{}", json(&objects));
         }
         Ok(ExitCode::from(u8::from(!met)))
+    }
+
+    /// The report of the run with a view.
+    fn watched(&self) -> Result<scenario::ScenarioReport, LabError> {
+        let topology = self.options.topology.with_file_name("view.toml");
+        scenario::run_view(&Topology::load(topology)?, &self.options)
+    }
+
+    fn view(&self) -> Result<ExitCode, LabError> {
+        let report = self.watched()?;
+        if self.options.json {
+            println!("{}", json(&[&report]));
+        } else {
+            print!("{report}");
+        }
+        Ok(ExitCode::from(u8::from(!report.met())))
     }
 
     fn coordination(&self) -> Result<ExitCode, LabError> {

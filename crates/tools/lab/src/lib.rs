@@ -3,7 +3,8 @@
 //! A [`Topology`] is read from a TOML file; [`Lab::up`] builds it on this machine, one
 //! network namespace a node, and takes it down when dropped; [`demo::run`] sends real
 //! TCP traffic through it while a switch fails. [`scenario::run`] does so for every
-//! application, with its own hosts and checker; [`agent`] is the traffic. [`coordination::run`]
+//! application, with its own hosts and checker; [`agent`] is the traffic. [`scenario::run_view`] does
+//! so while an engine of sync follows what the switches count. [`coordination::run`]
 //! does so for the coordination service, [`multicast::run`] for multicast; [`locks::run`] shows a lock of it that survives failures.
 //!
 //! The lab calls `ip`, `bridge`, `tc`, `nft`, `ethtool`, `setpriv` and `iperf3`. It runs as root, or as root of a

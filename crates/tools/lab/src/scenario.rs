@@ -4,6 +4,7 @@
 //! (`lab/apps.toml`). Its hosts ([`crate::agent::hosts`]) speak all the time, real TCP
 //! connections go through it where it lets them, and one fault follows the other.
 //! The hosts' histories are judged by the application's checker (`stateplane-history`).
+//! One scenario has a network of its own, in which an engine of sync looks on (`lab/view.toml`).
 
 mod fault;
 mod figures;
@@ -12,11 +13,14 @@ mod report;
 mod sessions;
 mod sketch;
 mod trial;
+mod view;
 
 pub use fault::Fault;
+pub(crate) use list::watched;
 pub use list::{Scenario, Sessions, Side, Sketches, scenarios};
 pub use report::{FaultReport, Move, ScenarioReport, SessionsReport};
 pub use sketch::{HeavyFlow, SketchReport, TenantReport};
+pub use view::{GroupReport, NAME as VIEW, ReaderArguments, ViewReport, reader};
 
 use crate::error::LabError;
 use crate::topology::Topology;
@@ -68,7 +72,7 @@ pub struct Options {
 }
 
 impl Options {
-    fn check(&self) -> Result<Vec<Scenario>, LabError> {
+    fn check(&self) -> Result<(), LabError> {
         let refuse = |problem: String| Err(LabError::Options(problem));
         if !(1..=MOST_FLOWS).contains(&self.flows) {
             return refuse(format!("--flows must be 1 to {MOST_FLOWS}"));
@@ -94,6 +98,11 @@ impl Options {
                  --interval-ms"
             ));
         }
+        Ok(())
+    }
+
+    /// The scenarios that are named.
+    fn named(&self) -> Result<Vec<Scenario>, LabError> {
         if self.scenarios.iter().any(|name| name == "all") {
             return Ok(scenarios());
         }
@@ -126,12 +135,32 @@ pub fn run(options: &Options) -> Result<Vec<ScenarioReport>, LabError> {
 /// # Errors
 /// As [`run`].
 pub fn run_in(topology: &Topology, options: &Options) -> Result<Vec<ScenarioReport>, LabError> {
-    interrupt::install();
-    let scenarios = options.check()?;
-    tool::require_root()?;
-    tool::require(&tool::BUILDING)?;
+    options.check()?;
+    let scenarios = options.named()?;
+    prepare()?;
     scenarios
         .iter()
         .map(|scenario| trial::run(topology, options, scenario))
         .collect()
+}
+
+/// Runs the scenario in which an engine of sync follows what the switches count. The network has
+/// the nodes of `lab/view.toml`.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_view(topology: &Topology, options: &Options) -> Result<ScenarioReport, LabError> {
+    options.check()?;
+    prepare()?;
+    let scenario = watched().ok_or_else(|| {
+        let problem = format!("lab/apps/{VIEW}/app.toml has no section `[lab]`");
+        LabError::Options(problem)
+    })?;
+    trial::run(topology, options, &scenario)
+}
+
+fn prepare() -> Result<(), LabError> {
+    interrupt::install();
+    tool::require_root()?;
+    tool::require(&tool::BUILDING)
 }

@@ -49,6 +49,9 @@ pub struct HostsArguments {
     /// Seed of the packets' random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Switches say who they are in the DSCP of the packets that they let through.
+    #[arg(long)]
+    pub marked: bool,
     /// Maximum duration in seconds, if standard input does not end before.
     #[arg(long, default_value_t = 300)]
     pub seconds: u64,
@@ -57,8 +60,8 @@ pub struct HostsArguments {
 /// Report of the hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsReport {
-    /// Packets sent and received, as a [`Document`]. The hosts do not know which switch they
-    /// crossed, so its number is 0.
+    /// Packets sent and received, as a [`Document`]. The number of the switch that they crossed is
+    /// 0 unless switches say who they are.
     pub history: String,
     /// Descriptions of the first frames that no host would take.
     pub strange: Vec<String>,
@@ -77,6 +80,8 @@ struct Notes {
     names: Vec<Flow>,
     /// Flows whose hosts outside answer next.
     owed: BTreeSet<usize>,
+    /// Switches say who they are.
+    marked: bool,
     history: History,
     report: HostsReport,
 }
@@ -144,6 +149,7 @@ impl Notes {
         };
         let (flow, asked) = asked.clone();
         let frame = tagged(frame, &asked.tag);
+        let switch = if self.marked { mark(datagram) } else { 0 };
         match self.app.observe(&asked, port, &frame) {
             Ok(value) => {
                 let translation = self.app.translated(&asked, &frame);
@@ -161,7 +167,7 @@ impl Notes {
                     self.owed.insert(flow);
                 }
                 let output = EventKind::Return {
-                    node: 0,
+                    node: switch,
                     object: self.names[flow].clone(),
                     operation: asked.number,
                     response: Released {
@@ -188,6 +194,11 @@ impl Notes {
 fn tagged(frame: &[u8], tag: &[u8]) -> Vec<u8> {
     let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES));
     [addresses, tag, rest].concat()
+}
+
+/// Number of the switch that a datagram crossed: its DSCP.
+fn mark(datagram: &[u8]) -> u32 {
+    datagram.get(1).map_or(0, |byte| u32::from(byte >> 2))
 }
 
 /// The IPv4 datagram in a frame, without padding behind it.
@@ -287,6 +298,7 @@ pub fn hosts(arguments: &HostsArguments) -> Result<(), LabError> {
         sent: Vec::new(),
         names: Vec::new(),
         owed: BTreeSet::new(),
+        marked: arguments.marked,
         report: HostsReport::default(),
     });
     let until = Instant::now() + Duration::from_secs(arguments.seconds);

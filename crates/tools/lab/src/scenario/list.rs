@@ -10,6 +10,9 @@ use std::path::Path;
 /// Rooms of the lab, with scenarios that the hosts of an application take part in.
 static ROOMS: [Room; 1] = [Room::new("lab/apps", "count-min")];
 
+/// Room of the scenario whose switches an engine watches, in a network of its own.
+static WATCHED: Room = Room::new("lab/apps", super::view::NAME);
+
 /// Name of the node with a host's TCP on this side.
 pub(super) const fn node(of: Side) -> &'static str {
     match of {
@@ -63,6 +66,9 @@ pub struct Scenario {
     pub sessions: Option<Sessions>,
     /// Sketches that are read from the store in the end.
     pub sketches: Option<Sketches>,
+    /// True if an engine follows what the switches count, and they say in packets who they are.
+    #[serde(skip)]
+    pub watched: bool,
     #[serde(skip)]
     room: &'static Room,
     #[serde(skip)]
@@ -89,6 +95,7 @@ impl Scenario {
             hosts: Some(lab.hosts.as_deref().unwrap_or(room.name())),
             sessions,
             sketches,
+            watched: std::ptr::eq(room, &WATCHED),
             room,
             lab,
         })
@@ -115,7 +122,12 @@ impl Scenario {
     }
 }
 
-/// All scenarios, in the order of their names.
+/// The scenario with a view, in the network of `lab/view.toml`.
+pub(crate) fn watched() -> Option<Scenario> {
+    Scenario::of(&WATCHED)
+}
+
+/// All scenarios of `lab/apps.toml`, in the order of their names.
 pub fn scenarios() -> Vec<Scenario> {
     let rooms = APPS.into_iter().map(|app| app.room()).chain(&ROOMS);
     let mut scenarios: Vec<_> = rooms.filter_map(Scenario::of).collect();
@@ -132,9 +144,15 @@ mod tests {
     #[test]
     fn every_scenario_has_its_files_and_its_hosts() {
         let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../lab");
-        let topology = Topology::load(lab.join("apps.toml")).expect("the topology");
-        for scenario in scenarios() {
-            let values = &topology.variants[scenario.name];
+        let load = |name| Topology::load(lab.join(name)).expect("a topology");
+        let (apps, view) = (load("apps.toml"), load("view.toml"));
+        for scenario in scenarios().into_iter().chain(watched()) {
+            let topology = if scenario.watched { &view } else { &apps };
+            let mut values = topology.variants[scenario.name].clone();
+            // A network that is for one scenario names its files itself.
+            for (name, value) in scenario.values() {
+                values.entry(name).or_insert(value);
+            }
             for file in [&values["class"], &format!("{}/switch.toml", values["room"])] {
                 template::read(&lab.join(file)).expect(file);
             }

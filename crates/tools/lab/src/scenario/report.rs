@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::sketch::SketchReport;
+use super::view::ViewReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -93,6 +94,9 @@ pub struct ScenarioReport {
     pub sessions: Option<SessionsReport>,
     /// Sketches at the store, if the application has any.
     pub sketch: Option<SketchReport>,
+    /// Views of what the switches count, if an engine follows that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<ViewReport>,
     /// Outcome of the flows over each move.
     pub moves: Vec<FaultReport>,
 }
@@ -100,7 +104,7 @@ pub struct ScenarioReport {
 impl ScenarioReport {
     /// True if no answer was wrong, no connection broke, no flow fell silent and at most one packet
     /// in twenty was lost while nothing moved; and the sketches, where there are such, have heavy
-    /// flows of each tenant.
+    /// flows of each tenant, and the views packets of each switch.
     ///
     /// A busy machine that pauses for a tenth of a second overflows a queue, or takes a switch with
     /// bounded inconsistency beyond its bound, where it has to drop. In the two seconds without a
@@ -110,6 +114,7 @@ impl ScenarioReport {
         self.wrong.is_empty()
             && sessions.is_none_or(|s| s.broken == 0 && s.wrong_bytes == 0 && s.exchanges > 0)
             && self.sketch.as_ref().is_none_or(SketchReport::bites)
+            && self.view.as_ref().is_none_or(ViewReport::bites)
             && self.moves.iter().all(|moved| moved.silent == 0)
             && (self.received > 0 || self.sent == 0)
             && self.lost_in_calm * 20 <= self.sent_in_calm
@@ -183,6 +188,9 @@ impl fmt::Display for ScenarioReport {
         if let Some(sketch) = &self.sketch {
             write!(f, "{sketch}")?;
         }
+        if let Some(view) = &self.view {
+            write!(f, "{view}")?;
+        }
         let reasons = self.sessions.iter().flat_map(|s| &s.reasons);
         for (reason, count) in reasons {
             writeln!(f, "      {count} connections: {reason}")?;
@@ -214,6 +222,7 @@ mod tests {
                 ..SessionsReport::default()
             }),
             sketch: None,
+            view: None,
             moves: vec![FaultReport {
                 fault: Fault::Reroute,
                 moved: Move {
@@ -237,8 +246,9 @@ mod tests {
     #[test]
     fn each_fault_is_found() {
         assert!(good().met(), "{}", good());
-        let spoils: [fn(&mut ScenarioReport); 8] = [
+        let spoils: [fn(&mut ScenarioReport); 9] = [
             |r| r.sketch = Some(SketchReport::default()),
+            |r| r.view = Some(ViewReport::default()),
             |r| r.wrong.push("flow a: no order".to_owned()),
             |r| r.received = 0,
             |r| r.lost_in_calm = 5,

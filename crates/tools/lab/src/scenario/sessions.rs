@@ -147,6 +147,14 @@ pub(super) fn last_line<L: serde::de::DeserializeOwned, R>(
         .ok_or_else(|| no_report(process, Path::new(process.log())))
 }
 
+/// Parses each line of a process's output.
+pub(super) fn lines<L: serde::de::DeserializeOwned>(process: &Process) -> Result<Vec<L>, LabError> {
+    let output = std::fs::read_to_string(process.output()).unwrap_or_default();
+    let lines = output.lines().map(serde_json::from_str);
+    let lines = lines.collect::<Result<Vec<L>, _>>();
+    lines.map_err(|_| no_report(process, Path::new(process.log())))
+}
+
 /// Parses the whole output of a process.
 pub(super) fn whole_output<L: serde::de::DeserializeOwned>(
     process: &Process,

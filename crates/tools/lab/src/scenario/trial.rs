@@ -5,7 +5,7 @@ use super::list::{Scenario, Sketches};
 use super::report::{FaultReport, Move, ScenarioReport};
 use super::sessions::{self, Talk};
 use super::sketch::{self, Death, Merged};
-use super::{Fault, Options};
+use super::{Fault, Options, view};
 use crate::agent::hosts::HostsReport;
 use crate::agent::{client::ClientReport, now_us};
 use crate::error::LabError;
@@ -67,6 +67,10 @@ pub(super) fn run(
     if let Some(sessions) = &scenario.sessions {
         talk = Some(Talk::begin(&lab, sessions, command)?);
     }
+    let mut client = None;
+    if scenario.watched {
+        client = Some(view::Client::begin(&lab, command)?);
+    }
     let mut hosts = None;
     let speaks = topology.nodes.iter().any(|node| node.name == HOSTS);
     if let Some(application) = scenario.hosts.filter(|_| speaks) {
@@ -80,6 +84,8 @@ pub(super) fn run(
             "--seed",
             &options.seed.to_string(),
         ];
+        let mut words = words.to_vec();
+        words.extend(scenario.watched.then_some("--marked"));
         hosts = Some(lab.spawn(HOSTS, HOSTS, &command(&words))?);
     }
     let mut wait = |lab: &mut Lab, time: Duration| watch(lab, hosts.as_mut(), time);
@@ -102,6 +108,7 @@ pub(super) fn run(
         Some(hosts) => saw(hosts)?,
         None => (History::default(), Vec::new()),
     };
+    let readings = client.map(view::Client::end).transpose()?;
     let talked = talk.map(|talk| talk.end(&without_store(&moves)));
     let (sessions, client) = talked.transpose()?.unzip();
     let merged = match &scenario.sketches {
@@ -123,6 +130,12 @@ pub(super) fn run(
         wrong.extend(objections);
         sketch = Some(report);
     }
+    let mut told = None;
+    if let Some(readings) = readings {
+        let (report, objections) = view::examine(&readings, &history, &moves);
+        wrong.extend(objections);
+        told = Some(report);
+    }
     let lives = Lives::of(&history);
     let calm = calm_times(&moves, bound_us, ended_us);
     let count = |is: fn(&EventKind) -> bool| {
@@ -142,6 +155,7 @@ pub(super) fn run(
         wrong,
         sessions,
         sketch,
+        view: told,
         moves: judge_moves(&lives, client.as_ref(), moves, ended_us),
     };
     write(&directory, "history.txt", &text(history))?;
