@@ -112,6 +112,7 @@ soak: build tools
 	$(SUDO) $(STATEPLANE) lab run all
 	$(SUDO) $(STATEPLANE) lab run all --faults server-stand-still,power-cut
 	$(SUDO) $(STATEPLANE) lab run all --faults long-stand-still,server-long-stand-still --interval-ms 200 --phase-ms 6000
+	$(SUDO) $(STATEPLANE) lab run view --faults kill,restart,kill,restart,kill,restart,kill
 	$(SUDO) $(STATEPLANE) lab run coordination --kills 10
 	$(SUDO) $(STATEPLANE) lab run coordination --runs 200
 	$(SUDO) $(STATEPLANE) lab run multicast --kills 100
