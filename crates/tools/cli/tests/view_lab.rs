@@ -30,7 +30,7 @@ fn views_stay_true_while_a_switch_that_is_protected_and_synchronised_is_killed()
     ];
     let files = [
         "--phase-ms",
-        "3000",
+        "2000",
         "--topology",
         &topology,
         "--logs",
