@@ -203,8 +203,8 @@ impl<'a> Emit<'a> {
     }
 
     /// Annotations of a register as text, on lines of their own, with `@in_view` in the place of
-    /// `@synced`; the name for control planes stays. Units are left out: they may be of constants that are declared later, and
-    /// workers wait for each other at the ring anyway.
+    /// `@synced`; the name for control planes stays. Units are left out: they may be of constants that
+    /// are declared later, and workers wait for each other at the ring anyway.
     fn annotations(&self, register: &Register<'_>) -> String {
         let mut out = format!("@{IN_VIEW}\n");
         if register.owner.is_some() {

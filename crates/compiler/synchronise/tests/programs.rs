@@ -124,7 +124,7 @@ fn p4info_keeps_all_that_the_program_has() {
             let mut others = after.registers.iter().cloned();
             let kept = others.any(|mut other| {
                 let preamble = other.preamble.as_mut().expect("a preamble");
-                // What is in view is told to be.
+                // The annotation that tells of the view is new.
                 preamble.annotations.retain(|text| text != "@in_view");
                 other == register
             });

@@ -578,7 +578,7 @@ fn watch(network: &Network, switch: &mut Running) {
     assert_eq!(met[location(0) as usize], 7);
 }
 
-/// Where anybody may send messages to the switch, views are read, and writes and cuts are refused.
+/// At a control port that is not sealed views are read, and writes and cuts are refused.
 #[test]
 fn a_switch_that_is_not_sealed_is_read_only_unless_its_file_allows_writes() {
     if skipped() {

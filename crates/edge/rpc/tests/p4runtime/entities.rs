@@ -252,7 +252,7 @@ fn registers_by_index_and_as_a_whole() {
     );
     let wide = entry(Some(0), &[1, 0, 0, 0, 0]);
     assert_eq!(code(&mut world, wide), Code::InvalidArgument);
-    // What is in view is read and not written.
+    // A register in view is read and not written.
     let seen = world.id("seen");
     let entry = |index: Option<i64>, value: &[u8]| match entry(index, value) {
         Entity::RegisterEntry(entry) => Entity::RegisterEntry(v1::RegisterEntry {

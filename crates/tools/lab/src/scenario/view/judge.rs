@@ -231,7 +231,7 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// What all starts of the switch were told to have counted at a location.
+    /// Packets that all starts of the switch were told to have counted at a location.
     fn counted(&self, location: usize) -> u64 {
         self.told.values().map(|values| values[location]).sum()
     }

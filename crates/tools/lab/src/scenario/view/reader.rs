@@ -70,7 +70,7 @@ pub struct Seen {
     pub values: Vec<u64>,
 }
 
-/// What the engine answered.
+/// The answer in a message of the engine.
 fn seen(said: &ReadAllValuesResponse) -> Answer {
     let Some(told) = &said.told else {
         return Answer::Refused("values without a promise".to_owned());
