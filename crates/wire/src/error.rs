@@ -19,6 +19,8 @@ pub enum Header {
     Greeting,
     /// A heartbeat of a term, a question for backing, or the answer ([`crate::term`]).
     Term,
+    /// A question of an observer of a chain, or the answer ([`crate::observe`]).
+    Observe,
     /// A message between replicas ([`crate::chain`]).
     Chain,
     /// The entry inside a chain message ([`crate::chain`]).
@@ -50,6 +52,7 @@ impl fmt::Display for Header {
             Header::Replication => "replication message",
             Header::Greeting => "greeting",
             Header::Term => "message of a term",
+            Header::Observe => "message of an observer",
             Header::Chain => "chain message",
             Header::ChainEntry => "chain entry",
             Header::SnapshotItem => "item of a snapshot",

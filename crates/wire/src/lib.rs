@@ -35,6 +35,7 @@ pub mod layout;
 pub mod multicast;
 pub mod multicast_control;
 pub mod numbers;
+pub mod observe;
 mod reader;
 pub mod replication;
 pub mod round_trip;
@@ -61,6 +62,9 @@ pub const LAYOUTS: &[&layout::Layout] = &[
     &term::QUESTION_LAYOUT,
     &term::ANSWER_LAYOUT,
     &term::ROW_LAYOUT,
+    &observe::OBSERVE_LAYOUT,
+    &observe::OBSERVED_LAYOUT,
+    &observe::OBSERVED_RECORD_LAYOUT,
     &chain::LAYOUT,
     &chain::ENTRY_LAYOUT,
     &chain::SHARD_LAYOUT,
