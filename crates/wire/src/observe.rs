@@ -63,7 +63,7 @@ header! {
 
 header! {
     layout pub OBSERVED_LAYOUT = "answer to an observer", then "the records";
-    length pub OBSERVED_LENGTH = 52;
+    length pub OBSERVED_LENGTH = 60;
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     struct AnswerFront {}
     fields {
@@ -89,6 +89,9 @@ header! {
              streams cannot be compared";
         UPTO         64 upto: u64         =>
             "the entry up to which all changes of the stream are told with this answer";
+        APPLIED      64 applied: u64      =>
+            "the tail's last entry: parts with another one are of another answer to a question that \
+             came twice";
     }
 }
 
@@ -171,6 +174,8 @@ pub struct Answer<'a> {
     pub stream: u64,
     /// The entry up to which all changes of the stream are told with this answer.
     pub upto: u64,
+    /// The tail's last entry. Parts with another one are of another answer to a question that came twice.
+    pub applied: u64,
     /// The records; [`Answer::records`] reads them.
     pub body: &'a [u8],
 }
@@ -272,8 +277,31 @@ impl<'a> Answer<'a> {
             chain_epoch: front.chain_epoch,
             stream: front.stream,
             upto: front.upto,
+            applied: front.applied,
             body,
         })
+    }
+
+    /// The answer of a server that is not the chain's tail, or does not answer yet. It knows of `chains`
+    /// chains, and of configuration `chain_epoch` of this one; 0: none.
+    pub fn elsewhere(question: &Observe, chains: u16, chain_epoch: u32) -> Answer<'static> {
+        Answer {
+            flags: answer_flag::ELSEWHERE,
+            incarnation: question.incarnation,
+            switch_id: question.switch_id,
+            number: question.number,
+            chain: question.chain,
+            chains,
+            part: 0,
+            parts: 1,
+            scan_shard: 0,
+            scan: 0,
+            chain_epoch,
+            stream: 0,
+            upto: 0,
+            applied: 0,
+            body: &[],
+        }
     }
 
     /// The datagram.
@@ -295,6 +323,7 @@ impl<'a> Answer<'a> {
             chain_epoch: self.chain_epoch,
             stream: self.stream,
             upto: self.upto,
+            applied: self.applied,
         };
         let mut bytes = front.header_bytes().to_vec();
         bytes.extend_from_slice(self.body);

@@ -42,6 +42,7 @@ fn answer(body: &[u8]) -> Answer<'_> {
         chain_epoch: 3,
         stream: 0x1_0000_0004,
         upto: 78,
+        applied: 79,
         body,
     }
 }

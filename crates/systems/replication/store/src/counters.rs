@@ -91,6 +91,12 @@ counters! {
     release_stale,
     /// Probes.
     probed,
+    /// Questions of observers answered.
+    observed,
+    /// Of these, with all records from the first one: the observer lacked changes that are not kept.
+    observed_anew,
+    /// Questions of observers refused: the replica is not the tail, or one that joins behind it may be.
+    observed_elsewhere,
     /// Records made.
     records_made,
     /// Records forgotten.

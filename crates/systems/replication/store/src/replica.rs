@@ -8,6 +8,7 @@ mod decide;
 mod feed;
 mod idle;
 mod install;
+mod observe;
 mod pairs;
 mod persist;
 mod place;
@@ -41,6 +42,7 @@ use compare::Comparing;
 use feed::Feed;
 use idle::Question;
 use install::Install;
+use observe::Changes;
 pub(crate) use pairs::standing;
 use persist::LONGEST_WINDOW;
 pub(crate) use persist::{Restoring, SavedReplica};
@@ -111,6 +113,8 @@ pub struct Replica {
     feed: Option<Feed>,
     /// While it joins: what it has of the snapshot.
     install: Option<Install>,
+    /// Changes of records, while observers ask for them.
+    changes: Option<Changes>,
     outbox: VecDeque<Transmit>,
     /// Comparison with neighbours after a restart from the disk, until missing entries are known.
     comparing: Option<Comparing>,
@@ -170,6 +174,7 @@ impl Replica {
             log: Log::new(limits.resend_first, limits.resend_bound),
             feed: None,
             install: None,
+            changes: None,
             outbox: VecDeque::new(),
             comparing: None,
             lacks: None,

@@ -22,6 +22,7 @@ use stateplane_invariant::{Broken, BrokenCounts, Invariants, invariant};
 use stateplane_wire::Error;
 use stateplane_wire::chain;
 use stateplane_wire::control::{ChainConfig, ChainStatus, Heartbeat, MOST_ROWS, Member, Message};
+use stateplane_wire::observe::{self, is_observe};
 use stateplane_wire::replication::{MessageType, Packet, RefusalCode, Repr, older};
 use stateplane_wire::term::is_term;
 use terms::Terms;
@@ -84,6 +85,10 @@ pub struct ServerCounters {
     pub term_malformed: u64,
     /// Requests of switches that speak an older version, refused in that.
     pub older_version: u64,
+    /// Datagrams of observers that are none, or not for a server, dropped.
+    pub observe_malformed: u64,
+    /// Questions of observers about a chain that this server has no place in, refused.
+    pub observe_not_here: u64,
 }
 
 /// A disk lost entries of a chain that never changes, so that no other can give them back.
@@ -186,6 +191,8 @@ pub struct Server {
     /// What its replicas have promised to switches.
     promises: Promises,
     terms: Terms,
+    /// Lists of changes for observers that were begun in this process.
+    lists: u32,
     /// Switches that speak an older version, and those of them to be told of.
     older: BTreeSet<u32>,
     older_untold: VecDeque<(u32, u8)>,
@@ -252,6 +259,7 @@ impl Server {
             invariants: Invariants::new(template.authentic),
             promises: Promises::default(),
             terms: Terms::new(template.stream),
+            lists: 0,
             older: BTreeSet::new(),
             older_untold: VecDeque::new(),
             template,
@@ -287,6 +295,10 @@ impl Server {
     pub fn handle_request(&mut self, now: u64, from: SocketAddrV4, bytes: &[u8]) {
         if is_term(bytes) {
             self.handle_heartbeat(now, from, bytes);
+            return;
+        }
+        if is_observe(bytes) {
+            self.handle_observe(from, bytes);
             return;
         }
         // The chain of anything that is not a message is of no interest.
@@ -375,6 +387,34 @@ impl Server {
             self.outbox.push_back(Datagram {
                 to: Recipient::Switch(to),
                 bytes: Arc::new(bytes),
+            });
+        }
+    }
+
+    /// Answers an observer (rule 30). The answer waits for the disk, as all that follows from entries.
+    fn handle_observe(&mut self, from: SocketAddrV4, bytes: &[u8]) {
+        let Ok(observe::Message::Observe(question)) = observe::Message::parse(bytes) else {
+            self.counters.observe_malformed += 1;
+            return;
+        };
+        let chains = match &self.management {
+            Management::Fixed => 1,
+            Management::Controller(_) => self.template.shards.max(1),
+        };
+        let list = self.lists.wrapping_add(1).max(1);
+        let stream = u64::from(self.template.stream) << 32 | u64::from(list);
+        let answer = match self.chains.get_mut(&question.chain) {
+            Some(hosted) => hosted.replica.observed(&question, stream, chains),
+            None => {
+                self.counters.observe_not_here += 1;
+                vec![observe::Answer::elsewhere(&question, chains, 0).to_vec()]
+            }
+        };
+        self.lists = list;
+        for part in answer {
+            self.outbox.push_back(Datagram {
+                to: Recipient::Switch(from),
+                bytes: Arc::new(part),
             });
         }
     }

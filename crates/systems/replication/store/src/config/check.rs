@@ -57,6 +57,10 @@ impl Config {
                 "limit of entries for a joining replica",
                 limits.join_backlog as u64,
             ),
+            (
+                "limit of changes for observers",
+                limits.observed_changes as u64,
+            ),
             ("time of silence", limits.silence),
             ("first time between recalls", limits.recall_first),
             ("time until a shard is withheld", limits.withhold_after),

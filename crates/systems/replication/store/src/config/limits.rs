@@ -26,6 +26,9 @@ pub struct Limits {
     /// Entries kept for a replica that joins while it takes the snapshot; beyond
     /// them it gets a new one.
     pub join_backlog: usize,
+    /// Changes of records that a replica keeps while observers ask for them; an observer that lacks
+    /// older ones reads all records (rule 30).
+    pub observed_changes: usize,
     /// µs of silence after which a neighbour that owes an acknowledgement is
     /// suspected.
     pub silence: u64,
@@ -62,6 +65,7 @@ impl Default for Limits {
             link_window: 1024,
             batch: 1400,
             join_backlog: 1 << 16,
+            observed_changes: 1 << 16,
             silence: 100_000,
             recall_first: 1_000,
             recall_bound: 32_000,
@@ -133,4 +137,8 @@ pub struct Faults {
     /// The port of any connection is given to another one, also if it has not ended (against
     /// rule 29).
     pub reclaim_live: bool,
+    /// Observers are told what a replica that joins, and may be the tail, lacks (against rule 30).
+    pub observe_early: bool,
+    /// Observers are not told of a record that is gone (against rule 30).
+    pub observe_no_end: bool,
 }

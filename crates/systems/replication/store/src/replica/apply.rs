@@ -65,6 +65,7 @@ impl Replica {
             return Err(Inconsistent);
         };
         let (number, key) = (packet.shard(), packet.key());
+        self.note_change(number, &key);
         if let Some(creation) = creation {
             self.create(now, number, key, &creation, lease_epoch)?;
         }
@@ -135,6 +136,7 @@ impl Replica {
         epoch: u32,
         mapped_to: Option<Key>,
     ) -> Result<(), Inconsistent> {
+        self.note_change(number, &key);
         self.count_created(number, &key, &state, true);
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = Record {
@@ -185,6 +187,9 @@ impl Replica {
         install: bool,
     ) -> Result<(), Inconsistent> {
         let (number, key) = (packet.shard(), packet.key());
+        if install {
+            self.note_change(number, &key);
+        }
         let class = self.classes.get(&key.class()).ok_or(Inconsistent)?;
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&key).ok_or(Inconsistent)?;
@@ -223,6 +228,7 @@ impl Replica {
 
     /// Takes back the lease of a holder that released it, and notes when that used it last.
     fn apply_release(&mut self, now: u64, packet: &Packet<'_>) -> Result<(), Inconsistent> {
+        self.note_change(packet.shard(), &packet.key());
         let shard = self.shards.get_mut(&packet.shard()).ok_or(Inconsistent)?;
         let record = shard.records.get_mut(&packet.key()).ok_or(Inconsistent)?;
         let used = now.saturating_sub(packet.age());
@@ -240,10 +246,15 @@ impl Replica {
         self.end_question(&(number, *key));
         let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         let record = shard.records.swap_remove(key).ok_or(Inconsistent)?;
+        self.note_change(number, key);
+        if let Some(other) = &record.mapped_to {
+            self.note_change(number, other);
+        }
         let mut gone = 1;
         if let Some(due) = record.looked_at {
             self.expiry_due.remove(&(due, (number, *key)));
         }
+        let shard = self.shards.get_mut(&number).ok_or(Inconsistent)?;
         shard.epoch = shard.next_epoch();
         let class = self.classes.get(&key.class());
         if let Some(creator) = class.and_then(creator_of) {

@@ -88,6 +88,7 @@ impl Replica {
         self.log.begin_link();
         self.predecessor = Receiver::new(limits.link_window, 0);
         self.feed = None;
+        self.changes = None;
         self.comparing = None;
         self.install = Some(Install::new(limits.link_window));
         self.stop_deciding();

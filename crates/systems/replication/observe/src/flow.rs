@@ -1,0 +1,184 @@
+//! Flows in the view.
+
+use std::collections::BTreeMap;
+
+use stateplane_wire::observe::{Holding, Record};
+use stateplane_wire::replication::Key;
+
+/// A flow as the store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// The state.
+    pub state: Vec<u8>,
+    /// Epoch of the newest grant. States of a flow are in the order of epoch, then sequence.
+    pub epoch: u32,
+    /// Number of the state.
+    pub sequence: u32,
+    /// Who has a lease.
+    pub lease: Holding,
+    /// The view's revision when it got the flow as it is.
+    pub revision: u64,
+}
+
+impl Flow {
+    /// True if `other` is the same flow, at whatever revision the view got it.
+    fn is_as(&self, other: &Flow) -> bool {
+        self.state == other.state
+            && (self.epoch, self.sequence, self.lease) == (other.epoch, other.sequence, other.lease)
+    }
+}
+
+/// Flows of one chain, by shard and key.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flows(BTreeMap<(u16, Key), Flow>);
+
+impl Flows {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn get(&self, shard: u16, key: &Key) -> Option<&Flow> {
+        self.0.get(&(shard, *key))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &Key, &Flow)> {
+        self.0
+            .iter()
+            .map(|((shard, key), flow)| (*shard, key, flow))
+    }
+
+    /// The flow with `key` in each shard that has one.
+    pub(crate) fn in_shards<'a>(&'a self, key: &'a Key) -> impl Iterator<Item = (u16, &'a Flow)> {
+        // Shards are few beside flows.
+        let mut from = Some(0u16);
+        core::iter::from_fn(move || {
+            loop {
+                let begin = from?;
+                let mut behind = self.0.range((begin, *key)..);
+                let (&(shard, found), flow) = behind.next()?;
+                if found == *key {
+                    from = shard.checked_add(1);
+                    return Some((shard, flow));
+                }
+                // The first key of `shard` that is not less, or one of a later shard.
+                from = if shard > begin {
+                    Some(shard)
+                        .filter(|_| found < *key)
+                        .or(shard.checked_add(1))
+                } else {
+                    begin.checked_add(1)
+                };
+            }
+        })
+    }
+
+    /// Takes what an answer says of a flow; true if that changed anything.
+    pub(crate) fn take(&mut self, record: &Record<'_>, revision: u64) -> bool {
+        let place = (record.shard, record.key);
+        let Some(lease) = record.lease else {
+            return self.0.remove(&place).is_some();
+        };
+        let flow = Flow {
+            state: record.state.to_vec(),
+            epoch: record.epoch,
+            sequence: record.sequence,
+            lease,
+            revision,
+        };
+        match self.0.get_mut(&place) {
+            Some(present) if present.is_as(&flow) => false,
+            Some(present) => {
+                *present = flow;
+                true
+            }
+            None => {
+                self.0.insert(place, flow);
+                true
+            }
+        }
+    }
+
+    /// Puts `whole` in place of all flows; true if that changes anything. Flows that are as they were
+    /// keep their revision.
+    pub(crate) fn replace(&mut self, whole: Flows) -> bool {
+        let before = core::mem::replace(self, whole);
+        let mut same = 0;
+        for (place, flow) in &mut self.0 {
+            if let Some(old) = before.0.get(place)
+                && old.is_as(flow)
+            {
+                flow.revision = old.revision;
+                same += 1;
+            }
+        }
+        same < self.0.len().max(before.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(first: u8) -> Key {
+        let mut key = [0; 16];
+        key[0] = first;
+        Key(key)
+    }
+
+    fn record(shard: u16, key: Key, state: &[u8]) -> Record<'_> {
+        Record {
+            shard,
+            key,
+            epoch: 1,
+            sequence: 1,
+            lease: Some(Holding::Nobody),
+            state,
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_in_all_shards_that_have_it() {
+        let mut flows = Flows::default();
+        let places = [
+            (0, 5),
+            (1, 4),
+            (1, 6),
+            (3, 5),
+            (3, 7),
+            (4, 1),
+            (9, 5),
+            (u16::MAX, 5),
+        ];
+        for (shard, first) in places {
+            assert!(flows.take(&record(shard, key(first), b"a"), 1));
+        }
+        for wanted in 0..9 {
+            let key = key(wanted);
+            let found: Vec<u16> = flows.in_shards(&key).map(|(shard, _)| shard).collect();
+            let expected = places.iter().filter(|(_, first)| *first == wanted);
+            let expected: Vec<u16> = expected.map(|(shard, _)| *shard).collect();
+            assert_eq!(found, expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn equal_records_change_nothing_and_keep_their_revision() {
+        let mut flows = Flows::default();
+        assert!(flows.take(&record(0, key(1), b"a"), 1));
+        assert!(!flows.take(&record(0, key(1), b"a"), 2));
+        assert!(flows.take(&record(0, key(2), b"b"), 3));
+        let mut whole = Flows::default();
+        whole.take(&record(0, key(1), b"a"), 4);
+        whole.take(&record(0, key(2), b"c"), 4);
+        assert!(flows.replace(whole.clone()));
+        let revisions: Vec<u64> = flows.iter().map(|(_, _, flow)| flow.revision).collect();
+        assert_eq!(revisions, [1, 4]);
+        assert!(!flows.replace(whole));
+        let gone = Record {
+            lease: None,
+            ..record(0, key(1), b"")
+        };
+        assert!(flows.take(&gone, 5) && !flows.take(&gone, 6));
+        assert!(flows.replace(Flows::default()));
+    }
+}
