@@ -152,6 +152,7 @@ impl World {
             switch: OBSERVER_NUMBER,
             incarnation: 7,
             classes: BTreeSet::new(),
+            told_classes: BTreeSet::new(),
             poll_us: 1_000,
             retry_us: 1_500,
             most_flows: 1_000,
