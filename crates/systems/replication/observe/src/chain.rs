@@ -1,12 +1,12 @@
 //! One chain: the way to its head and its tail, and its flows as the tail told them.
 
 use core::net::SocketAddrV4;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use stateplane_wire::observe::{self, Answer, MOST_PARTS, answer_flag};
+use stateplane_wire::observe::{self, Answer, MOST_PARTS, Record, answer_flag};
 use stateplane_wire::replication::{Key, MessageType, RefusalCode, Repr};
 
-use crate::flow::Flows;
+use crate::flow::{Flow, Flows};
 use crate::settings::Settings;
 
 /// µs without an answer after which a chain counts as silent.
@@ -78,6 +78,8 @@ pub(crate) struct Chain {
     flows: Flows,
     /// While all records are told anew: those that came.
     anew: Option<Flows>,
+    /// Otherwise, flows that changed, or `None` for one that is gone, since the view's moment.
+    held: BTreeMap<(u16, Key), Option<Flow>>,
     /// Every write that was acknowledged before is in the flows.
     as_of: Option<u64>,
     heard: u64,
@@ -108,6 +110,7 @@ impl Chain {
             parts: Parts::default(),
             flows: Flows::default(),
             anew: None,
+            held: BTreeMap::new(),
             as_of: None,
             heard: now,
             silent: false,
@@ -318,42 +321,25 @@ impl Chain {
         self.epoch = answer.chain_epoch;
         if answer.flags & answer_flag::ANEW != 0 || answer.stream != self.stream {
             self.anew = Some(Flows::default());
+            self.held.clear();
             self.overflowed = false;
         }
-        let mut changed = false;
         for body in bodies.iter().flatten() {
             let part = Answer { body, ..*answer };
             for record in part.records().flatten() {
                 let followed = &settings.classes;
-                if !followed.is_empty() && !followed.contains(&record.key.class()) {
-                    continue;
-                }
-                let flows = self.anew.as_mut().unwrap_or(&mut self.flows);
-                let is_new = flows.get(record.shard, &record.key).is_none();
-                if is_new && record.lease.is_some() && flows.len() >= room {
-                    self.overflowed = true;
-                    continue;
-                }
-                if flows.take(&record, revision) && self.anew.is_none() {
-                    changed = true;
-                    if settings.told_classes.contains(&record.key.class()) {
-                        self.changed.push_back((record.shard, record.key));
-                    }
+                if followed.is_empty() || followed.contains(&record.key.class()) {
+                    self.hold(&record, room, revision);
                 }
             }
         }
         (self.stream, self.after) = (answer.stream, answer.upto);
         self.scan = (answer.scan_shard, answer.scan);
-        let is_scanned = answer.flags & answer_flag::SCANNED != 0;
-        if is_scanned && let Some(whole) = self.anew.take() {
-            let places = self.flows.replace(whole);
-            changed |= !places.is_empty();
-            let told = |(_, key): &(u16, Key)| settings.told_classes.contains(&key.class());
-            self.changed.extend(places.into_iter().filter(told));
+        let whole = answer_flag::SCANNED | answer_flag::LATEST;
+        if answer.flags & whole != whole {
+            return (Heard::More, false);
         }
-        if !is_scanned || answer.flags & answer_flag::LATEST == 0 {
-            return (Heard::More, changed);
-        }
+        let changed = self.show_held(settings, room);
         self.as_of = Some(if settings.faults.as_of_answer {
             now
         } else {
@@ -367,6 +353,44 @@ impl Chain {
             now.saturating_add(settings.poll_us)
         };
         (Heard::Whole, changed)
+    }
+
+    /// Holds a record back until the view has all of one moment.
+    fn hold(&mut self, record: &Record<'_>, room: usize, revision: u64) {
+        let is_new = record.lease.is_some();
+        if let Some(anew) = &mut self.anew {
+            let is_new = is_new && anew.get(record.shard, &record.key).is_none();
+            if is_new && anew.len() >= room {
+                self.overflowed = true;
+            } else {
+                anew.set((record.shard, record.key), Flow::of(record, revision));
+            }
+        } else if self.held.len() < room || !is_new {
+            let place = (record.shard, record.key);
+            self.held.insert(place, Flow::of(record, revision));
+        } else {
+            self.overflowed = true;
+        }
+    }
+
+    /// Shows what was held back; true if that changes the view.
+    fn show_held(&mut self, settings: &Settings, room: usize) -> bool {
+        let mut places = match self.anew.take() {
+            Some(whole) => self.flows.replace(whole),
+            None => Vec::new(),
+        };
+        for (place, flow) in core::mem::take(&mut self.held) {
+            let is_new = flow.is_some() && self.flows.get(place.0, &place.1).is_none();
+            if is_new && self.flows.len() >= room {
+                self.overflowed = true;
+            } else if self.flows.set(place, flow) {
+                places.push(place);
+            }
+        }
+        let changed = !places.is_empty();
+        let told = |(_, key): &(u16, Key)| settings.told_classes.contains(&key.class());
+        self.changed.extend(places.into_iter().filter(told));
+        changed
     }
 
     /// The next question to the tail that gave an answer, since it has more.

@@ -21,6 +21,17 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// The flow that an answer tells; `None` if it is gone.
+    pub(crate) fn of(record: &Record<'_>, revision: u64) -> Option<Flow> {
+        Some(Flow {
+            state: record.state.to_vec(),
+            epoch: record.epoch,
+            sequence: record.sequence,
+            lease: record.lease?,
+            revision,
+        })
+    }
+
     /// True if `other` is the same flow, at whatever revision the view got it.
     fn is_as(&self, other: &Flow) -> bool {
         self.state == other.state
@@ -72,26 +83,12 @@ impl Flows {
         })
     }
 
-    /// Takes what an answer says of a flow; true if that changed anything.
-    pub(crate) fn take(&mut self, record: &Record<'_>, revision: u64) -> bool {
-        let place = (record.shard, record.key);
-        let Some(lease) = record.lease else {
-            return self.0.remove(&place).is_some();
-        };
-        let flow = Flow {
-            state: record.state.to_vec(),
-            epoch: record.epoch,
-            sequence: record.sequence,
-            lease,
-            revision,
-        };
-        match self.0.get_mut(&place) {
-            Some(present) if present.is_as(&flow) => false,
-            Some(present) => {
-                *present = flow;
-                true
-            }
-            None => {
+    /// Puts a flow in its place, or takes it out; true if that changed anything.
+    pub(crate) fn set(&mut self, place: (u16, Key), flow: Option<Flow>) -> bool {
+        match (self.0.get_mut(&place), flow) {
+            (_, None) => self.0.remove(&place).is_some(),
+            (Some(present), Some(flow)) if present.is_as(&flow) => false,
+            (_, Some(flow)) => {
                 self.0.insert(place, flow);
                 true
             }
@@ -124,15 +121,15 @@ mod tests {
         Key(key)
     }
 
-    fn record(shard: u16, key: Key, state: &[u8]) -> Record<'_> {
-        Record {
-            shard,
-            key,
+    fn set(flows: &mut Flows, place: (u16, Key), state: &[u8], revision: u64) -> bool {
+        let flow = Flow {
+            state: state.to_vec(),
             epoch: 1,
             sequence: 1,
-            lease: Some(Holding::Nobody),
-            state,
-        }
+            lease: Holding::Nobody,
+            revision,
+        };
+        flows.set(place, Some(flow))
     }
 
     #[test]
@@ -149,7 +146,7 @@ mod tests {
             (u16::MAX, 5),
         ];
         for (shard, first) in places {
-            assert!(flows.take(&record(shard, key(first), b"a"), 1));
+            assert!(set(&mut flows, (shard, key(first)), b"a", 1));
         }
         for wanted in 0..9 {
             let key = key(wanted);
@@ -163,21 +160,17 @@ mod tests {
     #[test]
     fn equal_records_change_nothing_and_keep_their_revision() {
         let mut flows = Flows::default();
-        assert!(flows.take(&record(0, key(1), b"a"), 1));
-        assert!(!flows.take(&record(0, key(1), b"a"), 2));
-        assert!(flows.take(&record(0, key(2), b"b"), 3));
+        assert!(set(&mut flows, (0, key(1)), b"a", 1));
+        assert!(!set(&mut flows, (0, key(1)), b"a", 2));
+        assert!(set(&mut flows, (0, key(2)), b"b", 3));
         let mut whole = Flows::default();
-        whole.take(&record(0, key(1), b"a"), 4);
-        whole.take(&record(0, key(2), b"c"), 4);
+        set(&mut whole, (0, key(1)), b"a", 4);
+        set(&mut whole, (0, key(2)), b"c", 4);
         assert_eq!(flows.replace(whole.clone()), [(0, key(2))]);
         let revisions: Vec<u64> = flows.iter().map(|(_, _, flow)| flow.revision).collect();
         assert_eq!(revisions, [1, 4]);
         assert_eq!(flows.replace(whole), []);
-        let gone = Record {
-            lease: None,
-            ..record(0, key(1), b"")
-        };
-        assert!(flows.take(&gone, 5) && !flows.take(&gone, 6));
+        assert!(flows.set((0, key(1)), None) && !flows.set((0, key(1)), None));
         assert_eq!(flows.replace(Flows::default()), [(0, key(2))]);
     }
 }

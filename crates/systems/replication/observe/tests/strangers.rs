@@ -35,7 +35,7 @@ fn observer_of_start(incarnation: u32) -> Observer {
 }
 
 fn store() -> Server {
-    let config = Config::new(1, 0).with_class(ClassConfig {
+    let mut config = Config::new(1, 0).with_class(ClassConfig {
         class: 1,
         state_length: 4,
         first_lease: FirstLease::Zero,
@@ -43,6 +43,7 @@ fn store() -> Server {
         idle: IdleTimeouts::never(),
         quota: None,
     });
+    config.limits.observed_changes = 100;
     Server::fixed(config, 3, vec![STORE]).unwrap()
 }
 
@@ -135,6 +136,16 @@ fn a_view_is_whole_when_all_records_were_told() {
     });
     assert!(observer.as_of().is_some());
     assert!(incomplete > 32, "one answer has 16 datagrams: {incomplete}");
+    // Of a tail that has dropped some changes all are told anew, and the view is the old one until then.
+    fill(&mut store, 5_000, 1_700);
+    let mut old = 0;
+    exchange(&mut observer, &mut store, (5_000, 9_000), |observer, _| {
+        let count = observer.flow_count();
+        assert!([1_500, 1_700].contains(&count), "{count}");
+        old += u32::from(count == 1_500);
+    });
+    assert!(old > 32, "{old}");
+    assert_eq!(observer.flow_count(), 1_700);
 }
 
 #[test]
