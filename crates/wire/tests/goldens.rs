@@ -16,7 +16,7 @@ use stateplane_wire::coordination_control as clients;
 use stateplane_wire::greeting::{Greeting, Setting, SettingName};
 use stateplane_wire::multicast_control as hosts;
 use stateplane_wire::replication::{self, Key, MessageType};
-use stateplane_wire::{ethernet, ipv4, multicast, sync, tcp, term, udp};
+use stateplane_wire::{ethernet, ipv4, multicast, observe, sync, tcp, term, udp};
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 1, 2, 3);
 const B: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
@@ -194,6 +194,57 @@ fn messages_of_terms() {
         ("answer", answer.to_vec()),
     ];
     compare("term", named(messages));
+}
+
+#[test]
+fn messages_of_observers() {
+    let question = observe::Observe {
+        parts: 16,
+        incarnation: 0x1112_1314,
+        switch_id: 0x2122_2324,
+        number: 0x3132_3334,
+        chain: 0x4142,
+        scan_shard: 0x4344,
+        scan: 0x4546_4748,
+        stream: 0x5152_5354_5556_5758,
+        after: 0x6162_6364_6566_6768,
+    };
+    let record = |lease, state| observe::Record {
+        shard: 0x4142,
+        key: KEY,
+        epoch: 0x7172_7374,
+        sequence: 0x8182_8384,
+        lease,
+        state,
+    };
+    let mut body = Vec::new();
+    for record in [
+        record(Some(observe::Holding::Nobody), b"state"),
+        record(Some(observe::Holding::Owner), b""),
+        record(Some(observe::Holding::Readers), b"s"),
+        record(None, b""),
+    ] {
+        record.append(&mut body).unwrap();
+    }
+    let elsewhere = observe::Answer::elsewhere(&question, 0x4748, 0x9192_9394);
+    let answer = observe::Answer {
+        flags: observe::answer_flag::ANEW | observe::answer_flag::LATEST,
+        part: 1,
+        parts: 3,
+        scan_shard: 0x4344,
+        scan: 0x4546_4748,
+        stream: 0x5152_5354_5556_5758,
+        upto: 0x6162_6364_6566_6768,
+        applied: 0x6162_6364_6566_6769,
+        body: &body,
+        ..elsewhere
+    };
+    let messages = [
+        ("question", question.to_vec()),
+        ("answer", answer.to_vec()),
+        ("elsewhere", elsewhere.to_vec()),
+    ];
+    compare("observe", named(messages));
 }
 
 #[test]

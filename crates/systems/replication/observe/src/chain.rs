@@ -1,6 +1,7 @@
 //! One chain: the way to its head and its tail, and its flows as the tail told them.
 
 use core::net::SocketAddrV4;
+use std::collections::VecDeque;
 
 use stateplane_wire::observe::{self, Answer, MOST_PARTS, answer_flag};
 use stateplane_wire::replication::{Key, MessageType, RefusalCode, Repr};
@@ -85,6 +86,8 @@ pub(crate) struct Chain {
     back: bool,
     /// There were more flows than are followed.
     overflowed: bool,
+    /// Flows of the told classes that changed.
+    changed: VecDeque<(u16, Key)>,
 }
 
 impl Chain {
@@ -110,6 +113,7 @@ impl Chain {
             silent: false,
             back: false,
             overflowed: false,
+            changed: VecDeque::new(),
         }
     }
 
@@ -138,6 +142,11 @@ impl Chain {
     pub(crate) fn falls_silent(&mut self, now: u64) -> bool {
         let silent = now.saturating_sub(self.heard) >= SILENCE_US;
         silent && !core::mem::replace(&mut self.silent, true)
+    }
+
+    /// The next flow of the told classes that changed or is gone.
+    pub(crate) fn poll_changed(&mut self) -> Option<(u16, Key)> {
+        self.changed.pop_front()
     }
 
     /// True once after the chain was silent and is heard.
@@ -325,15 +334,22 @@ impl Chain {
                     self.overflowed = true;
                     continue;
                 }
-                let took = flows.take(&record, revision);
-                changed |= took && self.anew.is_none();
+                if flows.take(&record, revision) && self.anew.is_none() {
+                    changed = true;
+                    if settings.told_classes.contains(&record.key.class()) {
+                        self.changed.push_back((record.shard, record.key));
+                    }
+                }
             }
         }
         (self.stream, self.after) = (answer.stream, answer.upto);
         self.scan = (answer.scan_shard, answer.scan);
         let is_scanned = answer.flags & answer_flag::SCANNED != 0;
         if is_scanned && let Some(whole) = self.anew.take() {
-            changed |= self.flows.replace(whole);
+            let places = self.flows.replace(whole);
+            changed |= !places.is_empty();
+            let told = |(_, key): &(u16, Key)| settings.told_classes.contains(&key.class());
+            self.changed.extend(places.into_iter().filter(told));
         }
         if !is_scanned || answer.flags & answer_flag::LATEST == 0 {
             return (Heard::More, changed);

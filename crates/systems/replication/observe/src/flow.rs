@@ -98,20 +98,19 @@ impl Flows {
         }
     }
 
-    /// Puts `whole` in place of all flows; true if that changes anything. Flows that are as they were
+    /// Puts `whole` in place of all flows. Gives the places of those that changed or are gone; the others
     /// keep their revision.
-    pub(crate) fn replace(&mut self, whole: Flows) -> bool {
+    pub(crate) fn replace(&mut self, whole: Flows) -> Vec<(u16, Key)> {
         let before = core::mem::replace(self, whole);
-        let mut same = 0;
+        let gone = before.0.keys().filter(|place| !self.0.contains_key(*place));
+        let mut changed: Vec<(u16, Key)> = gone.copied().collect();
         for (place, flow) in &mut self.0 {
-            if let Some(old) = before.0.get(place)
-                && old.is_as(flow)
-            {
-                flow.revision = old.revision;
-                same += 1;
+            match before.0.get(place) {
+                Some(old) if old.is_as(flow) => flow.revision = old.revision,
+                _ => changed.push(*place),
             }
         }
-        same < self.0.len().max(before.0.len())
+        changed
     }
 }
 
@@ -170,15 +169,15 @@ mod tests {
         let mut whole = Flows::default();
         whole.take(&record(0, key(1), b"a"), 4);
         whole.take(&record(0, key(2), b"c"), 4);
-        assert!(flows.replace(whole.clone()));
+        assert_eq!(flows.replace(whole.clone()), [(0, key(2))]);
         let revisions: Vec<u64> = flows.iter().map(|(_, _, flow)| flow.revision).collect();
         assert_eq!(revisions, [1, 4]);
-        assert!(!flows.replace(whole));
+        assert_eq!(flows.replace(whole), []);
         let gone = Record {
             lease: None,
             ..record(0, key(1), b"")
         };
         assert!(flows.take(&gone, 5) && !flows.take(&gone, 6));
-        assert!(flows.replace(Flows::default()));
+        assert_eq!(flows.replace(Flows::default()), [(0, key(2))]);
     }
 }

@@ -12,6 +12,12 @@
 //! a probe to the head, which passes every replica, and asks the tail that answered it. A state that
 //! any switch was told to be written before the probe was sent is in the tail's answer.
 //!
+//! # Snapshots
+//!
+//! Switches in bounded inconsistency write snapshots of register arrays to the store, element by
+//! element. [`Snapshots`] puts them together: each complete one is a window of what a switch counted,
+//! which the store keeps, whether an observer runs or not.
+//!
 //! # Changes
 //!
 //! [`Observer::begin`] takes the flow's lease as any switch does, writes, and gives the lease up. It has
@@ -22,9 +28,12 @@ mod change;
 mod flow;
 mod observer;
 mod settings;
+mod snapshots;
 
 pub use change::{Change, ChangeError, Operation, Outcome};
 pub use flow::Flow;
 pub use observer::{Counters, Event, Observer, Told};
 pub use settings::{Faults, MOST_STORES, Settings, SettingsError};
+pub use snapshots::{Complete, MOST_ELEMENTS, MOST_LIVES, Snapshots};
+pub use stateplane_store::{Life, Merge};
 pub use stateplane_wire::observe::Holding;

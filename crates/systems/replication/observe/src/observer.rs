@@ -431,6 +431,15 @@ impl Observer {
         self.events.pop_front()
     }
 
+    /// The next flow of [`Settings::told_classes`] that changed in the view or is gone: its shard and key,
+    /// and the flow. Take all after each `handle_*`.
+    pub fn poll_changed(&mut self) -> Option<(u16, Key, Option<&Flow>)> {
+        let mut chains = (0..self.chains.len()).rev();
+        let chain = chains.find_map(|at| Some((at, self.chains[at].poll_changed()?)));
+        let (at, (shard, key)) = chain?;
+        Some((shard, key, self.chains[at].flows().get(shard, &key)))
+    }
+
     /// Time in µs before which every write that a switch was told of is in the view; `None` until all
     /// chains were read whole, and while there are more flows than are followed.
     pub fn as_of(&self) -> Option<u64> {

@@ -20,6 +20,9 @@ pub struct Settings {
     pub incarnation: u32,
     /// Flow classes that are followed; all if empty.
     pub classes: BTreeSet<u8>,
+    /// Flow classes each of whose changes is told by
+    /// [`Observer::poll_changed`](crate::Observer::poll_changed).
+    pub told_classes: BTreeSet<u8>,
     /// µs between two questions to a chain, at least 1,000.
     pub poll_us: u64,
     /// µs before a datagram is repeated, more than a round trip.
@@ -110,6 +113,7 @@ mod tests {
             switch: 9,
             incarnation: 1,
             classes: BTreeSet::new(),
+            told_classes: BTreeSet::new(),
             poll_us: 1_000,
             retry_us: 1,
             most_flows: 1,

@@ -61,4 +61,6 @@ pub use server::{
     Setup, StateCopy,
 };
 pub use service::{SERVER_STATE_LENGTH, Service, ServiceAt, ServiceId, ServiceServer};
-pub use snapshot::{Life, Merge, Snapshot, merge_snapshots, newest_snapshots};
+pub use snapshot::{
+    Life, Merge, Snapshot, merge_snapshots, newest_snapshots, snapshot_content, snapshot_place,
+};

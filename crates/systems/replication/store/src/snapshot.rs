@@ -58,8 +58,8 @@ impl Merge {
 /// Number and values of the elements of one snapshot, or of parts of several.
 type Elements = BTreeMap<u32, (u32, Vec<u32>)>;
 
-/// Life, copy and index that a record's key names.
-fn place(key: &Key) -> (Life, bool, u32) {
+/// Life, copy (true: that of odd snapshots) and index of the element that a record's key names.
+pub fn snapshot_place(key: &Key) -> (Life, bool, u32) {
     let word = |at: usize| {
         let bytes = [key.0[at], key.0[at + 1], key.0[at + 2], key.0[at + 3]];
         u32::from_be_bytes(bytes)
@@ -71,8 +71,9 @@ fn place(key: &Key) -> (Life, bool, u32) {
     (life, key.0[1] & 1 == 1, word(10))
 }
 
-/// A record's number and values; `None` if it has not been written or is no snapshot.
-fn content(state: &[u8]) -> Option<(u32, Vec<u32>)> {
+/// Number of the snapshot and values of the element that a record's state has; `None` if it has not been
+/// written or is no snapshot.
+pub fn snapshot_content(state: &[u8]) -> Option<(u32, Vec<u32>)> {
     let (number, values) = state.split_at_checked(NUMBER_LENGTH)?;
     let word = |bytes: &[u8]| {
         let sum = bytes
@@ -97,9 +98,9 @@ pub fn newest_snapshots<'a>(
 ) -> BTreeMap<Life, Snapshot> {
     let mut parts: BTreeMap<(Life, bool), Elements> = BTreeMap::new();
     for (key, state) in records {
-        let (life, odd, element) = place(key);
+        let (life, odd, element) = snapshot_place(key);
         let within = element.checked_sub(first).is_some_and(|at| at < count);
-        if let Some(content) = content(state).filter(|_| within) {
+        if let Some(content) = snapshot_content(state).filter(|_| within) {
             parts
                 .entry((life, odd))
                 .or_default()

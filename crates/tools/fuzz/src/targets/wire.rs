@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, NatPool, Replica};
 use stateplane_wire::{
     chain, control, coordination_control, ethernet, greeting, ipv4, multicast, multicast_control,
-    replication, sync, tcp, term, udp,
+    observe, replication, sync, tcp, term, udp,
 };
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -75,6 +75,20 @@ pub(super) fn decoders(input: &[u8]) {
             bytes.map(|bytes| term::Message::parse(&bytes)),
             Ok(Ok(message))
         );
+    }
+    if let Ok(message) = observe::Message::parse(input) {
+        let mut body = Vec::new();
+        let bytes = match &message {
+            observe::Message::Observe(question) => question.to_vec(),
+            observe::Message::Answer(answer) => {
+                for record in answer.records().flatten() {
+                    assert_eq!(record.append(&mut body), Ok(()));
+                }
+                assert!(answer.body.starts_with(&body));
+                answer.to_vec()
+            }
+        };
+        assert_eq!(observe::Message::parse(&bytes), Ok(message));
     }
     if let Ok(greeting) = greeting::Greeting::parse(input) {
         assert_eq!(greeting::Greeting::parse(&greeting.to_vec()), Ok(greeting));

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
-use stateplane_observe::{Change, Event, Faults, Observer, Operation, Outcome, Settings};
-use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Recipient, Server};
+use stateplane_observe::{Change, Event, Faults, Holding, Observer, Operation, Outcome, Settings};
+use stateplane_store::{ClassConfig, Config, FirstLease, IdleTimeouts, Lease, Recipient, Server};
 use stateplane_wire::control::{ChainConfig, Member, Message};
 use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
 
@@ -73,7 +73,8 @@ pub struct World {
     last_state: u32,
     observer: Observer,
     off: Off,
-    adding: BTreeMap<u64, Key>,
+    /// Changes under way: flow, and when they are given up.
+    adding: BTreeMap<u64, (Key, u64)>,
     /// Times at which switches were told of writes, by flow.
     acknowledged: BTreeMap<Key, Vec<(u64, Version)>>,
     /// States that were sent to be written.
@@ -152,6 +153,7 @@ impl World {
             switch: OBSERVER_NUMBER,
             incarnation: 7,
             classes: BTreeSet::new(),
+            told_classes: BTreeSet::new(),
             poll_us: 1_000,
             retry_us: 1_500,
             most_flows: 1_000,
@@ -298,9 +300,19 @@ impl World {
             let Event::Done { ticket, outcome } = event else {
                 continue;
             };
-            let Some(key) = self.adding.remove(&ticket) else {
+            let Some((key, end)) = self.adding.remove(&ticket) else {
                 continue;
             };
+            let flow = self.observer.flow(&key).next();
+            let viewed = flow.map(|(_, flow)| (flow.epoch, flow.sequence));
+            if let Outcome::Done {
+                epoch, sequence, ..
+            } = outcome
+                && viewed.is_none_or(|viewed| viewed < (epoch, sequence))
+                && self.now < end
+            {
+                self.object(format!("{key}: a change is done that the view lacks"));
+            }
             let (done, perhaps) = self.added.entry(key).or_default();
             match outcome {
                 Outcome::Done {
@@ -509,6 +521,7 @@ impl World {
             return;
         }
         let key = key(2, self.rng.random_range(0..ADDED));
+        let end = self.now + self.rng.random_range(2_000..60_000);
         let change = Change {
             key,
             shard: Some(0),
@@ -517,10 +530,10 @@ impl World {
                 length: 4,
                 amount: 1,
             },
-            end: self.now + self.rng.random_range(2_000..60_000),
+            end,
         };
         if let Ok(ticket) = self.observer.begin(self.now, change) {
-            self.adding.insert(ticket, key);
+            self.adding.insert(ticket, (key, end));
         }
         self.flush_observer();
     }
@@ -587,12 +600,20 @@ impl World {
         };
         let has = |(_, key, record): (u16, &Key, &stateplane_store::Record)| {
             let version = (record.epoch(), record.sequence());
-            (*key, version, record.state().to_vec())
+            let lease = match record.lease() {
+                Lease::None => Holding::Nobody,
+                Lease::Exclusive(_) => Holding::Owner,
+                Lease::Shared(_) => Holding::Readers,
+            };
+            (*key, version, record.state().to_vec(), lease)
         };
         let stored: Vec<_> = replica.records().map(has).collect();
         let flows = self.observer.flows();
         let viewed: Vec<_> = flows
-            .map(|(_, key, flow)| (*key, (flow.epoch, flow.sequence), flow.state.clone()))
+            .map(|(_, key, flow)| {
+                let version = (flow.epoch, flow.sequence);
+                (*key, version, flow.state.clone(), flow.lease)
+            })
             .collect();
         if stored != viewed {
             let differs = viewed.iter().find(|it| !stored.contains(it));
@@ -605,7 +626,7 @@ impl World {
             let key = key(2, number);
             let (done, perhaps) = self.added.get(&key).copied().unwrap_or_default();
             let found = viewed.iter().find(|(it, ..)| *it == key);
-            let value = found.map_or(0, |(_, _, state)| {
+            let value = found.map_or(0, |(_, _, state, _)| {
                 state
                     .iter()
                     .fold(0u32, |sum, byte| sum << 8 | u32::from(*byte))

@@ -1,5 +1,10 @@
+use core::net::Ipv4Addr;
+
+use stateplane_wire::replication::Key;
+
 use super::testing::{self, SWITCH, member};
 use super::*;
+use crate::config::{ClassConfig, NatPool};
 
 /// Number of the only chain under a controller.
 const CHAIN: u16 = 1;
@@ -286,4 +291,71 @@ fn of_two_configurations_of_one_number_the_first_stays() {
         assert_eq!(node.server.silenced().count(), 0);
     });
     assert_eq!(conflict(false).server.broken().total(), 0);
+}
+
+/// Two records that one entry makes are both told, also if one of them is the last that an answer has
+/// room for.
+#[test]
+fn observers_are_told_of_both_records_of_a_mapping() {
+    let pool = NatPool {
+        addresses: vec![Ipv4Addr::new(203, 0, 113, 1)],
+        first_port: 1024,
+        last_port: 65_535,
+    };
+    let single = testing::template(1, 0).classes[0].clone();
+    let single = ClassConfig { class: 3, ..single };
+    let config = Config::new(1, 0).with_nat(pool, 1, 2).with_class(single);
+    let mut server = Server::fixed(config, 7, vec![member(1, 7).links]).unwrap();
+    let answer = |server: &mut Server, stream, after| {
+        let question = observe::Observe {
+            parts: 1,
+            incarnation: 7,
+            switch_id: 9,
+            number: 1,
+            chain: 0,
+            scan_shard: 0,
+            scan: 0,
+            stream,
+            after,
+        };
+        while server.poll_transmit(1).is_some() {}
+        server.handle_request(1, SWITCH, &question.to_vec());
+        let datagram = server.poll_transmit(1).unwrap();
+        let Ok(observe::Message::Answer(answer)) = observe::Message::parse(&datagram.bytes) else {
+            panic!("an answer")
+        };
+        let keys: Vec<Key> = answer.records().map(|record| record.unwrap().key).collect();
+        (answer.stream, answer.upto, answer.flags, keys)
+    };
+    let (stream, mut upto, ..) = answer(&mut server, 0, 0);
+    for flow in 0..100u8 {
+        // One record first, so that a pair lies across the end of some answer.
+        let class = if flow == 0 { 3 } else { 1 };
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&[class, 17, 10, 0, 0, 1, 9, flow]);
+        let request = Repr {
+            chain_epoch: 1,
+            switch_id: 1,
+            incarnation: 1,
+            claim: 1 + u32::from(flow),
+            request: 1,
+            shared: class == 1,
+            ..Repr::new(MessageType::LeaseRequest, Key(key))
+        };
+        server.handle_request(1, SWITCH, &request.to_vec().unwrap());
+    }
+    let mut told = BTreeSet::new();
+    for _ in 0..10 {
+        let (same, now, flags, keys) = answer(&mut server, stream, upto);
+        assert_eq!(same, stream);
+        upto = now;
+        told.extend(keys);
+        if flags & observe::answer_flag::LATEST != 0 {
+            break;
+        }
+    }
+    let records = server.replica(0).unwrap().records();
+    let all: BTreeSet<Key> = records.map(|(_, key, _)| *key).collect();
+    assert_eq!(all.len(), 1 + 2 * 99);
+    assert_eq!(told, all);
 }

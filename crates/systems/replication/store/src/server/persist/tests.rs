@@ -1,8 +1,8 @@
 use core::net::SocketAddrV4;
 
 use proptest::prelude::*;
-use stateplane_wire::chain;
 use stateplane_wire::term::{self, is_term};
+use stateplane_wire::{chain, observe};
 
 use super::*;
 use crate::replica::Replica;
@@ -68,6 +68,64 @@ fn a_head_comes_back_with_what_its_successor_may_lack() {
     let back = recovered(fixed(3), &snapshot).unwrap();
     assert_eq!(replica(&back).digest(), replica(&server).digest());
     assert_eq!((replica(&back).applied(), replica(&back).base()), (5, 0));
+}
+
+/// What a server answers to an observer of chain 0.
+fn observed(server: &mut Server) -> Vec<Vec<u8>> {
+    let question = observe::Observe {
+        parts: 4,
+        incarnation: 7,
+        switch_id: 9,
+        number: 1,
+        chain: 0,
+        scan_shard: 0,
+        scan: 0,
+        stream: 0,
+        after: 0,
+    };
+    server.handle_request(9, SWITCH, &question.to_vec());
+    let datagrams = core::iter::from_fn(|| server.poll_transmit(9));
+    let to_observer = datagrams.filter(|it| it.to == Recipient::Switch(SWITCH));
+    let bytes = to_observer.map(|datagram| datagram.bytes.to_vec());
+    bytes.filter(|bytes| observe::is_observe(bytes)).collect()
+}
+
+fn tells(server: &mut Server) -> usize {
+    let answers = observed(server);
+    let records = answers.iter().map(|bytes| {
+        let Ok(observe::Message::Answer(answer)) = observe::Message::parse(bytes) else {
+            panic!("an answer")
+        };
+        answer.records().count()
+    });
+    records.sum()
+}
+
+#[test]
+fn observers_hear_of_an_entry_when_it_is_saved() {
+    let (mut server, _) = granted(1, 3);
+    assert_eq!(tells(&mut server), 3);
+    ask(&mut server, 3, 1);
+    assert!(observed(&mut server).is_empty(), "a record waits");
+    save(&mut server, &mut Vec::new());
+    // In the answer that waited, and in another one.
+    assert_eq!(tells(&mut server), 4 + 4);
+}
+
+/// Its disk may have lost entries that it had answered.
+#[test]
+fn a_tail_tells_observers_nothing_before_its_neighbours_have_told_it() {
+    let mut tail = started(&fixed_at(2, 1));
+    let records: Vec<_> = tail.saved_state().unwrap().collect();
+    assert_eq!(observed(&mut tail).len(), 1);
+    assert_eq!(tail.counters().observed_elsewhere, 0);
+    let mut back = recovered(fixed_at(2, 1), &records).unwrap();
+    assert_eq!(observed(&mut back).len(), 1);
+    assert_eq!(back.counters().observed_elsewhere, 1);
+    // Nor does a replica that is not the tail.
+    let mut head = started(&fixed_at(2, 0));
+    assert_eq!(observed(&mut head).len(), 1);
+    assert_eq!(head.counters().observed_elsewhere, 1);
 }
 
 #[test]

@@ -1,0 +1,303 @@
+//! Snapshots that switches in bounded inconsistency keep in the store, put together from their elements
+//! (RedPlane §4.4; rules 24 and 25 of `docs/replication-protocol.md`).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use stateplane_store::{Life, Merge, newer, snapshot_content, snapshot_place};
+use stateplane_wire::replication::Key;
+
+/// Most starts of switches whose snapshots are put together.
+pub const MOST_LIVES: usize = 256;
+
+/// Most elements of an array.
+pub const MOST_ELEMENTS: u32 = 1 << 20;
+
+/// A snapshot that is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Complete {
+    /// The switch, and which start of it.
+    pub life: Life,
+    /// Number of the snapshot, counted by the switch from 1.
+    pub number: u32,
+}
+
+/// Odd or even snapshots of one start of a switch.
+#[derive(Debug, Clone)]
+struct Copies {
+    /// Number of the snapshot that each element is of; 0: of none.
+    numbers: Vec<u32>,
+    /// Values by element, then by array.
+    values: Vec<u32>,
+    /// The newest number of an element, and how many elements bear it.
+    newest: (u32, u32),
+    /// Elements that are of a snapshot.
+    present: u32,
+}
+
+impl Copies {
+    fn new(elements: u32, arrays: usize) -> Copies {
+        Copies {
+            numbers: vec![0; elements as usize],
+            values: vec![0; elements as usize * arrays],
+            newest: (0, 0),
+            present: 0,
+        }
+    }
+
+    fn set(&mut self, element: usize, number: u32, values: &[u32]) {
+        let before = core::mem::replace(&mut self.numbers[element], number);
+        let (newest, bearers) = &mut self.newest;
+        if before != 0 {
+            self.present -= 1;
+            *bearers -= u32::from(before == *newest);
+        }
+        if number == 0 {
+            return;
+        }
+        self.present += 1;
+        if *newest == 0 || newer(number, *newest) {
+            (*newest, *bearers) = (number, 0);
+        }
+        *bearers += u32::from(number == *newest);
+        let arrays = values.len();
+        self.values[element * arrays..][..arrays].copy_from_slice(values);
+    }
+
+    /// Number of the snapshot that all elements are of.
+    fn complete(&self) -> Option<u32> {
+        let (newest, bearers) = self.newest;
+        (newest != 0 && bearers as usize == self.numbers.len()).then_some(newest)
+    }
+}
+
+/// The snapshots of the arrays of one program, by starts of switches.
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    elements: u32,
+    arrays: usize,
+    /// By life, and true for odd ones.
+    copies: BTreeMap<(Life, bool), Copies>,
+    lives: usize,
+    /// The newest number that was told of each life.
+    told: BTreeMap<Life, u32>,
+    complete: VecDeque<Complete>,
+    foreign: u64,
+}
+
+impl Snapshots {
+    /// Snapshots of `arrays` arrays of `elements` elements each, 1 to [`MOST_ELEMENTS`].
+    pub fn new(elements: u32, arrays: usize) -> Snapshots {
+        Snapshots {
+            elements: elements.clamp(1, MOST_ELEMENTS),
+            arrays: arrays.max(1),
+            copies: BTreeMap::new(),
+            lives: 0,
+            told: BTreeMap::new(),
+            complete: VecDeque::new(),
+            foreign: 0,
+        }
+    }
+
+    /// Takes what the store has under `key`, a record of the arrays' class; `None` if it is gone.
+    pub fn take(&mut self, key: &Key, state: Option<&[u8]>) {
+        let (life, odd, element) = snapshot_place(key);
+        let (number, values) = match state.map(snapshot_content) {
+            None => (0, vec![0; self.arrays]),
+            // A record that has not been written is of no snapshot.
+            Some(None) => return,
+            Some(Some(content)) => content,
+        };
+        if element >= self.elements || values.len() != self.arrays {
+            self.foreign += 1;
+            return;
+        }
+        let known = self.copies.contains_key(&(life, odd));
+        if !known && (number == 0 || !self.has_room(life)) {
+            self.foreign += u64::from(number != 0);
+            return;
+        }
+        let (elements, arrays) = (self.elements, self.arrays);
+        let copies = self.copies.entry((life, odd));
+        let copies = copies.or_insert_with(|| Copies::new(elements, arrays));
+        copies.set(element as usize, number, &values);
+        let complete = copies.complete();
+        if copies.present == 0 {
+            self.forget(life, odd);
+        }
+        if let Some(number) = complete
+            && self.told.get(&life).is_none_or(|told| newer(number, *told))
+        {
+            self.told.insert(life, number);
+            self.complete.push_back(Complete { life, number });
+        }
+    }
+
+    /// True if the snapshots of `life` are put together, or may be.
+    fn has_room(&mut self, life: Life) -> bool {
+        if self.copies.contains_key(&(life, true)) || self.copies.contains_key(&(life, false)) {
+            return true;
+        }
+        let has_room = self.lives < MOST_LIVES;
+        self.lives += usize::from(has_room);
+        has_room
+    }
+
+    fn forget(&mut self, life: Life, odd: bool) {
+        self.copies.remove(&(life, odd));
+        if !self.copies.contains_key(&(life, !odd)) {
+            self.lives -= 1;
+            self.told.remove(&life);
+        }
+    }
+
+    /// The next snapshot that became complete. Of each life they come in the order of their numbers; one
+    /// that was overwritten before it was seen whole is left out.
+    pub fn poll_complete(&mut self) -> Option<Complete> {
+        self.complete.pop_front()
+    }
+
+    /// Number and values, by element and then by array, of the newest complete snapshot of `life`.
+    pub fn newest(&self, life: Life) -> Option<(u32, &[u32])> {
+        let both = [true, false].map(|odd| {
+            let copies = self.copies.get(&(life, odd))?;
+            Some((copies.complete()?, copies.values.as_slice()))
+        });
+        match both {
+            [Some(one), Some(other)] if newer(other.0, one.0) => Some(other),
+            [one, other] => one.or(other),
+        }
+    }
+
+    /// All lives with the newest complete snapshot of each.
+    pub fn lives(&self) -> impl Iterator<Item = (Life, u32, &[u32])> {
+        let lives: std::collections::BTreeSet<Life> =
+            self.copies.keys().map(|(life, _)| *life).collect();
+        let newest = move |life| {
+            let (number, values) = self.newest(life)?;
+            Some((life, number, values))
+        };
+        lives.into_iter().filter_map(newest)
+    }
+
+    /// The newest complete snapshots of all lives in one, by element and then by array; zeros if there is
+    /// none.
+    pub fn merged(&self, merge: Merge) -> Vec<u32> {
+        let mut merged = vec![0; self.elements as usize * self.arrays];
+        for (_, _, values) in self.lives() {
+            for (whole, value) in merged.iter_mut().zip(values) {
+                *whole = merge.of(*whole, *value);
+            }
+        }
+        merged
+    }
+
+    /// Records that were of no element of the arrays, or of one life too many.
+    pub fn foreign(&self) -> u64 {
+        self.foreign
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ELEMENTS: u32 = 3;
+
+    fn life(switch: u32) -> Life {
+        Life {
+            switch,
+            incarnation: 7,
+        }
+    }
+
+    fn key(switch: u32, number: u32, element: u32) -> Key {
+        let mut key = [0; 16];
+        key[0] = 9;
+        key[1] = (number & 1) as u8;
+        key[2..6].copy_from_slice(&switch.to_be_bytes());
+        key[6..10].copy_from_slice(&7u32.to_be_bytes());
+        key[10..14].copy_from_slice(&element.to_be_bytes());
+        Key(key)
+    }
+
+    fn write(snapshots: &mut Snapshots, switch: u32, number: u32, element: u32, value: u32) {
+        let words = [number, value, 2 * value];
+        let state: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        snapshots.take(&key(switch, number, element), Some(&state));
+    }
+
+    fn told(snapshots: &mut Snapshots) -> Vec<(u32, u32)> {
+        let complete = core::iter::from_fn(|| snapshots.poll_complete());
+        complete.map(|it| (it.life.switch, it.number)).collect()
+    }
+
+    #[test]
+    fn a_snapshot_is_told_once_when_all_elements_bear_its_number() {
+        let mut snapshots = Snapshots::new(ELEMENTS, 2);
+        for element in 0..ELEMENTS {
+            assert_eq!(told(&mut snapshots), []);
+            write(&mut snapshots, 1, 5, element, 10 + element);
+        }
+        assert_eq!(told(&mut snapshots), [(1, 5)]);
+        write(&mut snapshots, 1, 5, 0, 10);
+        assert_eq!(told(&mut snapshots), []);
+        assert_eq!(
+            snapshots.newest(life(1)),
+            Some((5, &[10, 20, 11, 22, 12, 24][..]))
+        );
+        // The next one of the same copy takes its elements, and the one between has not come.
+        write(&mut snapshots, 1, 7, 0, 30);
+        assert_eq!(snapshots.newest(life(1)), None);
+        for element in 0..ELEMENTS {
+            write(&mut snapshots, 1, 6, element, 1);
+        }
+        assert_eq!(told(&mut snapshots), [(1, 6)]);
+        for element in 1..ELEMENTS {
+            write(&mut snapshots, 1, 7, element, 30);
+        }
+        assert_eq!(told(&mut snapshots), [(1, 7)]);
+        assert_eq!(snapshots.newest(life(1)).map(|(number, _)| number), Some(7));
+    }
+
+    #[test]
+    fn an_older_one_that_is_completed_late_is_left_out() {
+        let mut snapshots = Snapshots::new(1, 2);
+        write(&mut snapshots, 1, 6, 0, 1);
+        write(&mut snapshots, 1, 5, 0, 1);
+        assert_eq!(told(&mut snapshots), [(1, 6)]);
+        assert_eq!(snapshots.newest(life(1)).map(|(number, _)| number), Some(6));
+    }
+
+    #[test]
+    fn starts_of_switches_are_merged_as_declared() {
+        let mut snapshots = Snapshots::new(1, 2);
+        assert_eq!(snapshots.merged(Merge::Add), [0, 0]);
+        write(&mut snapshots, 1, 1, 0, 4);
+        write(&mut snapshots, 2, 1, 0, 3);
+        assert_eq!(snapshots.merged(Merge::Add), [7, 14]);
+        assert_eq!(snapshots.merged(Merge::Or), [7, 14]);
+        assert_eq!(snapshots.merged(Merge::Greatest), [4, 8]);
+        snapshots.take(&key(1, 1, 0), None);
+        assert_eq!(snapshots.merged(Merge::Add), [3, 6]);
+        assert_eq!(snapshots.lives().count(), 1);
+    }
+
+    #[test]
+    fn strangers_and_too_many_lives_are_counted_and_left_out() {
+        let mut snapshots = Snapshots::new(1, 2);
+        write(&mut snapshots, 1, 1, 1, 4);
+        snapshots.take(&key(1, 1, 0), Some(&[0, 0, 0, 1, 0, 0, 0, 1]));
+        assert_eq!(snapshots.foreign(), 2);
+        snapshots.take(&key(1, 1, 0), Some(&[0; 12]));
+        snapshots.take(&key(1, 1, 0), None);
+        assert_eq!(snapshots.foreign(), 2);
+        for switch in 0..MOST_LIVES as u32 + 1 {
+            write(&mut snapshots, switch, 1, 0, 4);
+        }
+        assert_eq!(snapshots.foreign(), 3);
+        assert_eq!(snapshots.lives().count(), MOST_LIVES);
+        snapshots.take(&key(0, 1, 0), None);
+        write(&mut snapshots, MOST_LIVES as u32, 1, 0, 4);
+        assert_eq!(snapshots.foreign(), 3);
+    }
+}
