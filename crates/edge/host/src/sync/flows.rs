@@ -1,7 +1,7 @@
 //! Flows that an engine follows behind the tails of a store's chains, and the requests that wait for
 //! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
@@ -56,6 +56,7 @@ impl Flows {
             switch: file.switch,
             incarnation: incarnation.max(1),
             classes: file.classes.iter().copied().collect(),
+            told_classes: BTreeSet::new(),
             poll_us: file.poll_us,
             retry_us: file.retry_us,
             most_flows: file.most_flows,
