@@ -1,9 +1,10 @@
-//! The engine of sync as a process: views of the register groups of switches behind one UDP
-//! socket, and a log, or a store that engines share, of what has to outlive it.
+//! The engine of sync as a process: views of the register groups of switches, and of the flows of
+//! stores, behind one UDP socket, and a log, or a store that engines share, of what has to outlive it.
 
 mod candidate;
 mod error;
 mod file;
+mod flows;
 mod group;
 mod kept;
 mod lent;
@@ -17,12 +18,14 @@ mod views;
 mod work;
 
 pub use error::{SyncError, ViewError};
-pub use file::{GroupFile, RedisFile, SyncEngineFile, SyncEtcdFile};
+pub use file::{FlowsFile, GroupFile, RedisFile, SyncEngineFile, SyncEtcdFile};
+pub use flows::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest};
 pub use kept::{Kept, MOST_WRITE_IDS, Progress, Window, WriteId};
-pub use report::{GroupReport, RedisReport, SyncReport};
+pub use report::{FlowsReport, GroupReport, RedisReport, SyncReport};
 pub use request::{
     Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, VALUE_BYTES,
 };
 pub use server::SyncServer;
 pub use shared::{Ask, Fact, Outcomes, SharedStore, Told, tell};
+pub use stateplane_observe::{Operation as FlowOperation, Told as FlowsTold};
 pub use views::LocalViews;

@@ -16,16 +16,24 @@ pub const STANDBY_CODE: &str = "SYNC027";
 /// The status of a refusal.
 pub(crate) fn refused(error: &ViewError) -> Status {
     let code = match error {
-        ViewError::UnknownGroup { .. } => Code::NotFound,
-        ViewError::Incomplete(_) | ViewError::Standby { .. } | ViewError::Stopped => {
-            Code::Unavailable
+        ViewError::UnknownGroup { .. } | ViewError::UnknownFlows { .. } => Code::NotFound,
+        ViewError::UnknownFlow { shards, .. } if shards.is_empty() => Code::NotFound,
+        ViewError::UnknownFlow { .. } | ViewError::StateLength { .. } => Code::InvalidArgument,
+        ViewError::Incomplete(_)
+        | ViewError::FlowsIncomplete(_)
+        | ViewError::Standby { .. }
+        | ViewError::Stopped => Code::Unavailable,
+        ViewError::Unmet { .. } | ViewError::FlowsUnmet { .. } | ViewError::NotInTime => {
+            Code::DeadlineExceeded
         }
-        ViewError::Unmet { .. } => Code::DeadlineExceeded,
         ViewError::Location { .. } | ViewError::Gone { .. } => Code::OutOfRange,
         ViewError::Malformed(_) => Code::InvalidArgument,
         ViewError::Unknown(_) => Code::Unknown,
         ViewError::Busy(_) => Code::ResourceExhausted,
-        ViewError::Fenced(_) | ViewError::ReadOnly(_) => Code::FailedPrecondition,
+        ViewError::Fenced(_)
+        | ViewError::ReadOnly(_)
+        | ViewError::FlowsReadOnly(_)
+        | ViewError::StoreRefused { .. } => Code::FailedPrecondition,
         ViewError::Nested => Code::Internal,
     };
     let mut status = Status::new(code, error.to_string());

@@ -1,7 +1,6 @@
-//! The gRPC service.
+//! The gRPC service View, and the way of all services to the engine.
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +13,12 @@ use stateplane_host::sync::{
 use stateplane_rpc::{Call, Server, ServerError, Tls, serve_routes};
 use stateplane_wire::sync::{CutKind, Operation, Outcome};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::time::MissedTickBehavior;
-use tokio_stream::{Stream, StreamExt, wrappers::ReceiverStream};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
+use crate::calls::{Messages, STREAM, malformed, messages, moments, patience};
 use crate::messages::{datagrams_of, group_of, shared, told_of};
+use crate::proto::v1::flows_server::FlowsServer;
 use crate::proto::v1::{self, view_server as generated};
 use crate::refusal::refused;
 use crate::subscription::{Subscription, unpack_locations};
@@ -27,20 +26,8 @@ use crate::subscription::{Subscription, unpack_locations};
 /// Streams of windows and notifications at one time.
 const MOST_STREAMS: usize = 64;
 
-/// Messages of a stream that wait for its reader; the next is made when one has left.
-const STREAM: usize = 1;
-
 /// Bytes of the longest request: values of 2²⁰ locations, and their locations.
 const MAX_MESSAGE: usize = 16 << 20;
-
-/// Patience of requests that do not say theirs.
-const PATIENCE_US: u64 = 1_000_000;
-
-/// Longest patience.
-const MOST_PATIENCE_US: u64 = 600_000_000;
-
-/// Least time between two notifications.
-const LEAST_INTERVAL_US: u64 = 1_000;
 
 /// Time between two looks for a window that is to come.
 const LOOK: Duration = Duration::from_millis(5);
@@ -63,13 +50,6 @@ pub fn serve(
     serve_routes(more(service.routes()), "view", address, tls)
 }
 
-fn patience(asked: u64) -> u64 {
-    match asked {
-        0 => PATIENCE_US,
-        asked => asked.min(MOST_PATIENCE_US),
-    }
-}
-
 fn read_request(group: String, limits: Option<v1::Limits>, patience_us: u64) -> ReadRequest {
     let limits = limits.unwrap_or_default();
     ReadRequest {
@@ -79,10 +59,6 @@ fn read_request(group: String, limits: Option<v1::Limits>, patience_us: u64) -> 
         max_age_us: limits.max_age_us,
         patience_us: patience(patience_us),
     }
-}
-
-fn malformed(message: &str) -> Status {
-    refused(&ViewError::Malformed(message.to_owned()))
 }
 
 fn write_id(bytes: &[u8]) -> Result<Option<WriteId>, Status> {
@@ -129,12 +105,13 @@ impl Service {
         }
     }
 
-    /// The service by its path, to be served.
+    /// The services View and Flows by their paths, to be served.
     pub fn routes(self) -> Routes {
-        let service = generated::ViewServer::new(self)
+        let flows = FlowsServer::new(self.clone()).max_encoding_message_size(usize::MAX);
+        let views = generated::ViewServer::new(self)
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(usize::MAX);
-        Routes::new(service)
+        Routes::new(views).add_service(flows)
     }
 
     async fn post(&self, mut work: Posted<SyncServer>) -> Result<(), Status> {
@@ -244,8 +221,7 @@ impl Service {
         interval_us: u64,
         sender: &mpsc::Sender<Result<v1::Notification, Status>>,
     ) -> Result<(), Status> {
-        let mut ticks = tokio::time::interval(Duration::from_micros(interval_us));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = moments(interval_us);
         while !sender.is_closed() {
             ticks.tick().await;
             let present = self.present(group).await?;
@@ -257,21 +233,6 @@ impl Service {
         }
         Ok(())
     }
-}
-
-/// A stream of messages to a client.
-type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
-/// The messages of a stream, which holds its call and its place while it is open.
-fn messages<T: Send + 'static>(
-    receiver: mpsc::Receiver<Result<T, Status>>,
-    held: (Option<Arc<Call>>, OwnedSemaphorePermit),
-) -> Response<Messages<T>> {
-    let messages = ReceiverStream::new(receiver).map(move |message| {
-        let _open = &held;
-        message
-    });
-    Response::new(Box::pin(messages))
 }
 
 #[tonic::async_trait]
@@ -468,7 +429,7 @@ impl generated::View for Service {
             .await?;
         let limits = read_request(String::new(), request.limits, 0);
         let subscription = Subscription::new(limits, chosen, request.heartbeat_us);
-        let interval_us = request.interval_us.max(LEAST_INTERVAL_US);
+        let interval_us = request.interval_us;
         let (sender, receiver) = mpsc::channel(STREAM);
         let (service, group) = (self.clone(), request.group);
         tokio::spawn(async move {

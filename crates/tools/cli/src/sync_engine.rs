@@ -22,7 +22,7 @@ use tonic::service::Routes;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Run the engine of sync until it is interrupted: it keeps a view of register groups of switches,
-/// and says how far the view is off.
+/// and says how far the view is off, and a view of flows that a store has, which is exact.
 ///
 /// The switches run programs with the sync library, as apps/packet-counter, and their files have a
 /// section `[sync]`; docs/sync-engine.md describes both files. Several engines with one etcd elect one
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// counters to standard error as JSON.
 #[derive(Args)]
 pub struct SyncEngineArguments {
-    /// Groups, log and address for clients (TOML)
+    /// Groups, flows, log and address for clients (TOML)
     #[arg(value_name = "FILE")]
     config: PathBuf,
     /// Keep terms, windows and outcomes of writes in this folder; overrides the file's `data`

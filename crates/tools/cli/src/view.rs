@@ -1,12 +1,14 @@
 //! `stateplane view`: reads and changes the views of an engine of sync.
 
 mod engine;
+mod flows;
 mod print;
 
 pub use engine::EngineArguments;
 
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
+use flows::FlowsCommand;
 use print::Printer;
 use stateplane_view::proto::v1::{self, view_client::ViewClient};
 use stateplane_view::{code_of, unpack};
@@ -16,7 +18,8 @@ use tonic::{Code, Status};
 /// Read, write, cut and watch the views of an engine (`stateplane engine`).
 ///
 /// Each answer says how far it may be off: no location is farther than `bound` from its register at
-/// a moment at most `age` ago. Exit code 5: a write's condition does not hold; 7: it is unknown
+/// a moment at most `age` ago. Of registers that a store has, `flows` and the commands with that word,
+/// the states are exact as of such a moment. Exit code 5: a write's condition does not hold; 7: it is unknown
 /// whether a change was made.
 #[derive(Args)]
 pub struct ViewArguments {
@@ -117,6 +120,8 @@ enum ViewCommand {
         #[arg(long, value_name = "N")]
         count: Option<u64>,
     },
+    #[command(flatten)]
+    Flows(FlowsCommand),
 }
 
 fn assignment(text: &str) -> Result<(u32, u64), String> {
@@ -174,6 +179,9 @@ impl LimitArguments {
 
 async fn carry_out(arguments: &ViewArguments) -> Result<(), CommandError> {
     let engine = &arguments.engine;
+    if let ViewCommand::Flows(command) = &arguments.command {
+        return flows::carry_out(engine, command).await;
+    }
     let mut session = Session {
         engine,
         client: engine.client().await?,
@@ -225,6 +233,7 @@ async fn carry_out(arguments: &ViewArguments) -> Result<(), CommandError> {
             };
             session.watch(request, *count).await
         }
+        ViewCommand::Flows(_) => Ok(()),
     }
 }
 

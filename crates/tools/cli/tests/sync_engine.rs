@@ -5,13 +5,13 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::namespaces::Namespaces;
-use support::python::{environment, script, without_python};
+use support::python::{SYNC_PACKAGES, environment, script, sync_wheel, without_python};
 use support::{Running, STATEPLANE, errors, missing, repository};
 
 /// Sources of packets: 10.0.8.100 and those behind it.
@@ -25,14 +25,6 @@ const SILENT: Duration = Duration::from_millis(4_000);
 
 /// Time after which one of several engines takes another's place.
 const DETECTION: Duration = Duration::from_millis(1_000);
-
-/// Tools with which the Python package is built and used, and a client of gNMI.
-const PACKAGES: [&str; 4] = [
-    "grpcio-tools==1.85.1",
-    "numpy==2.4.6",
-    "pygnmi==0.8.15",
-    "setuptools==84.2.1",
-];
 
 /// A switch with a host at port 0 and an engine's machine at port 500.
 struct Network {
@@ -838,49 +830,19 @@ fn engines_stand_by_and_the_next_goes_on_where_the_last_was_killed() {
     assert_eq!(asked(&["cut", "packets", "--keep"])[0]["number"], 4);
 }
 
-/// Builds the wheel of python/stateplane_sync from a copy of it, and unpacks it; gives the folder.
-fn wheel(python: &Path, folder: &Path) -> PathBuf {
-    let copy = |path: &str| {
-        let target = folder.join(path);
-        std::fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
-        let mut copied = std::process::Command::new("cp");
-        let copied = copied.arg("-r").arg(repository().join(path)).arg(target);
-        assert!(copied.status().expect("cp").success());
-    };
-    copy("python/stateplane_sync");
-    copy("crates/edge/view/proto");
-    let (wheels, site) = (folder.join("wheels"), folder.join("site"));
-    let package = folder.join("python/stateplane_sync");
-    let pip = |arguments: &[&str], path: &Path, target: &Path| {
-        let mut pip = std::process::Command::new(python);
-        pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"])
-            .args(arguments)
-            .arg(target)
-            .arg(path);
-        let output = pip.output().expect("pip");
-        assert!(output.status.success(), "{}", errors(&output));
-    };
-    let build = ["wheel", "--no-build-isolation", "--no-deps", "--wheel-dir"];
-    pip(&build, &package, &wheels);
-    let mut built = std::fs::read_dir(&wheels).expect("wheels");
-    let wheel = built.next().expect("a wheel").expect("an entry").path();
-    pip(&["install", "--no-deps", "--target"], &wheel, &site);
-    site
-}
-
 #[test]
 fn the_python_package_is_built_as_a_wheel_and_used() {
     if skipped() {
         return;
     }
-    let python = match environment("stateplane-sync", &PACKAGES) {
+    let python = match environment("stateplane-sync", &SYNC_PACKAGES) {
         Ok(python) => python,
         Err(reason) => return without_python("the Python package of sync", &reason),
     };
     let network = Network::new("p");
     let _switch = network.switch();
     let _engine = network.engine();
-    let site = wheel(&python, network.folder.path());
+    let site = sync_wheel(&python, network.folder.path());
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sync");
     let run = |name: &str| {
         let mut command = network.command("engine", python.to_str().expect("a path"));
@@ -899,7 +861,7 @@ fn a_gnmi_client_gets_and_subscribes() {
     if skipped() {
         return;
     }
-    let python = match environment("stateplane-sync", &PACKAGES) {
+    let python = match environment("stateplane-sync", &SYNC_PACKAGES) {
         Ok(python) => python,
         Err(reason) => return without_python("gNMI by pygnmi", &reason),
     };

@@ -12,11 +12,23 @@ from typing import Iterator, Mapping, Optional, Sequence, Union
 import grpc
 import numpy
 
-from ._generated import view_pb2, view_pb2_grpc
+from ._generated import flows_pb2, flows_pb2_grpc, view_pb2, view_pb2_grpc
 
-__all__ = ["Change", "Engine", "Group", "Refused", "Told", "View", "Window"]
+__all__ = [
+    "Change",
+    "Engine",
+    "Flow",
+    "Flows",
+    "FlowsChange",
+    "Group",
+    "Refused",
+    "Told",
+    "View",
+    "Window",
+]
 
-_LONGEST = 32 << 20
+# A million flows with states of a hundred bytes.
+_LONGEST = 256 << 20
 
 # A view of 2¹⁶ values comes in one frame of HTTP/2.
 _FRAME = 1 << 20
@@ -104,6 +116,69 @@ class Change:
     values: numpy.ndarray
 
 
+@dataclass(frozen=True)
+class Flow:
+    """A flow as a store's chain has it. States of a flow are ordered by `(epoch, sequence)`; `lease` is
+    "nobody", "owner" or "readers"."""
+
+    shard: int
+    key: bytes
+    state: bytes
+    epoch: int
+    sequence: int
+    lease: str
+
+
+class Flows(dict):
+    """Flows by key; where several shards have a flow with one key, `all` has each of them.
+
+    At a moment at most `age_us` before the answer each flow of a chain had exactly the state that it has
+    here.
+    """
+
+    def __init__(self, age_us: int, flows: Sequence[Flow]):
+        super().__init__((flow.key, flow) for flow in flows)
+        self.age_us = age_us
+        self.all = list(flows)
+
+
+@dataclass(frozen=True)
+class FlowsChange:
+    """Flows that changed, all of them with `all` true, and shard and key of those that are gone. `met` is
+    true if the view is within the subscription's limits; `age_us` is `None` while it is incomplete."""
+
+    age_us: Optional[int]
+    met: bool
+    all: bool
+    flows: list[Flow]
+    gone: list[tuple[int, bytes]]
+
+
+_LEASES = {
+    flows_pb2.LEASE_NOBODY: "nobody",
+    flows_pb2.LEASE_OWNER: "owner",
+    flows_pb2.LEASE_READERS: "readers",
+}
+
+
+def _flow(message) -> Flow:
+    return Flow(
+        message.shard,
+        message.key,
+        message.state,
+        message.epoch,
+        message.sequence,
+        _LEASES.get(message.lease, "nobody"),
+    )
+
+
+def _flows_limits(fresh: bool, max_age_us: Optional[int]):
+    limits = flows_pb2.FlowsLimits(fresh=fresh)
+    if max_age_us is not None:
+        limits.max_age_us = max_age_us
+    return limits
+
+
 def _values(packed: bytes) -> numpy.ndarray:
     return numpy.frombuffer(packed, dtype="<u8")
 
@@ -149,6 +224,14 @@ def _window(message) -> Window:
     return Window(message.number, message.incarnation, message.epoch, _values(message.values))
 
 
+class _Stubs:
+    """The services of an engine."""
+
+    def __init__(self, channel: grpc.Channel):
+        self.view = view_pb2_grpc.ViewStub(channel)
+        self.flows = flows_pb2_grpc.FlowsStub(channel)
+
+
 class Engine:
     """A connection to an engine. `timeout` is the patience of requests, in seconds.
 
@@ -176,7 +259,7 @@ class Engine:
             self._channels = [grpc.insecure_channel(one, options) for one in addresses]
         else:
             self._channels = [grpc.secure_channel(one, credentials, options) for one in addresses]
-        self._stubs = [view_pb2_grpc.ViewStub(channel) for channel in self._channels]
+        self._stubs = [_Stubs(channel) for channel in self._channels]
         # The one that is asked; `None` while none of several is known to lead.
         self._leader = self._stubs[0] if len(self._stubs) == 1 else None
         self._timeout = timeout
@@ -198,7 +281,7 @@ class Engine:
         while self._leader is None:
             for stub in self._stubs:
                 try:
-                    stub.Groups(view_pb2.GroupsRequest(), timeout=_LOOK)
+                    stub.view.Groups(view_pb2.GroupsRequest(), timeout=_LOOK)
                     self._leader = stub
                     break
                 except grpc.RpcError as error:
@@ -221,11 +304,11 @@ class Engine:
             self._leader = None
         return refused.code == _STANDBY or (lost and is_repeatable)
 
-    def _call(self, name: str, request, is_repeatable: bool = True):
+    def _call(self, name: str, request, is_repeatable: bool = True, service: str = "view"):
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                return getattr(self._stub(deadline), name)(request)
+                return getattr(getattr(self._stub(deadline), service), name)(request)
             except grpc.RpcError as error:
                 if not self._moves(error, is_repeatable) or time.monotonic() > deadline:
                     refused = Refused(error)
@@ -233,10 +316,11 @@ class Engine:
                     refused.unknown |= not is_repeatable and refused.code is None
                     raise refused from None
 
-    def _stream(self, name: str, request, taken=lambda message: None):
+    def _stream(self, name: str, request, taken=lambda message: None, service: str = "view"):
         """Messages of a stream, which goes on at another engine; `taken` is called with each."""
         while True:
-            messages = getattr(self._stub(time.monotonic() + self._timeout), name)(request)
+            stub = getattr(self._stub(time.monotonic() + self._timeout), service)
+            messages = getattr(stub, name)(request)
             try:
                 for message in messages:
                     taken(message)
@@ -382,3 +466,113 @@ class Engine:
             if len(places) != len(values):
                 places = numpy.arange(len(values), dtype="<u4")
             yield Change(_told_of(message), message.met, message.all, places, values)
+
+    def followed_flows(self) -> list[str]:
+        """Names of the flows that the engine follows in stores."""
+        said = self._call("List", flows_pb2.ListFlowsRequest(), service="flows")
+        return [it.name for it in said.flows]
+
+    def _flows(self, name, key, class_, fresh, max_age_us) -> Flows:
+        request = flows_pb2.ReadFlowsRequest(
+            name=name,
+            key=key,
+            limits=_flows_limits(fresh, max_age_us),
+            patience_us=self._patience_us,
+        )
+        if class_ is not None:
+            setattr(request, "class", class_)
+        said = self._call("Read", request, service="flows")
+        return Flows(said.told.age_us, [_flow(flow) for flow in said.flows])
+
+    def flows(
+        self,
+        name: str,
+        *,
+        class_: Optional[int] = None,
+        fresh: bool = False,
+        max_age_us: Optional[int] = None,
+    ) -> Flows:
+        """The flows of a name by key, all or those of a class, once their view is within the limits:
+        `fresh`, with all that was acknowledged before the request; the greatest age."""
+        return self._flows(name, b"", class_, fresh, max_age_us)
+
+    def flow(
+        self,
+        name: str,
+        key: bytes,
+        *,
+        shard: Optional[int] = None,
+        fresh: bool = False,
+        max_age_us: Optional[int] = None,
+    ) -> Optional[Flow]:
+        """The flow with a key of 16 bytes, of the first shard that has one unless `shard` is given;
+        `None` if there is none."""
+        if len(key) != 16:
+            raise ValueError("a key has 16 bytes")
+        flows = self._flows(name, key, None, fresh, max_age_us).all
+        return next((flow for flow in flows if shard in (None, flow.shard)), None)
+
+    def _write_flow(self, name: str, key: bytes, shard: Optional[int], **change):
+        request = flows_pb2.WriteFlowRequest(
+            name=name, key=key, patience_us=self._patience_us, **change
+        )
+        if shard is not None:
+            request.shard = shard
+        return self._call("Write", request, False, service="flows")
+
+    def set_flow(
+        self,
+        name: str,
+        key: bytes,
+        state: bytes,
+        *,
+        expected: Optional[bytes] = None,
+        shard: Optional[int] = None,
+    ) -> bool:
+        """Gives a flow another state, as its owner would: the engine takes the lease, writes, and gives it
+        up. With `expected` only if the flow has that state; false if it has another."""
+        if expected is None:
+            return self._write_flow(name, key, shard, set=state).done
+        change = flows_pb2.SetIfEqual(expected=expected, state=state)
+        return self._write_flow(name, key, shard, set_if_equal=change).done
+
+    def add_flow(
+        self,
+        name: str,
+        key: bytes,
+        amount: int,
+        *,
+        at: int = 0,
+        length: int = 0,
+        shard: Optional[int] = None,
+    ) -> bytes:
+        """Adds to the big-endian number of `length` bytes from byte `at` of a flow's state on, modulo its
+        width, and gives the state. A length of 0 goes to the end of the state; the amount may be
+        negative."""
+        change = flows_pb2.AddToState(at=at, length=length, amount=amount % (1 << 64))
+        return self._write_flow(name, key, shard, add=change).state
+
+    def subscribe_flows(
+        self,
+        name: str,
+        *,
+        class_: Optional[int] = None,
+        max_age_us: Optional[int] = None,
+        interval: float = 0.1,
+        heartbeat: float = 0.0,
+    ) -> Iterator[FlowsChange]:
+        """All flows, then those that change or are gone, and word when the view is not within the limits.
+        Times are in seconds."""
+        request = flows_pb2.SubscribeFlowsRequest(
+            name=name,
+            limits=_flows_limits(False, max_age_us),
+            interval_us=int(interval * 1e6),
+            heartbeat_us=int(heartbeat * 1e6),
+        )
+        if class_ is not None:
+            setattr(request, "class", class_)
+        for message in self._stream("Subscribe", request, service="flows"):
+            age_us = message.told.age_us if message.HasField("told") else None
+            flows = [_flow(flow) for flow in message.flows]
+            gone = [(flow.shard, flow.key) for flow in message.gone]
+            yield FlowsChange(age_us, message.met, message.all, flows, gone)

@@ -3,6 +3,8 @@
 use super::{Families, Labels, sealed};
 use crate::sync::{GroupReport, SyncReport};
 
+mod flows;
+
 /// A gauge or counter of groups: name, help, and what it is of one group; `None`: absent.
 type OfGroup = (&'static str, &'static str, fn(&GroupReport) -> Option<u64>);
 
@@ -182,6 +184,7 @@ pub fn sync_metrics(report: &SyncReport) -> String {
         "Value of a location in the view, as the file chooses locations",
         values.collect(),
     );
+    flows::add(&mut families, &report.flows);
     if let Some(redis) = &report.redis {
         families.gauge(
             "stateplane_sync_redis_connected",

@@ -27,9 +27,9 @@ pub enum SyncError {
         cause: Box<toml::de::Error>,
     },
     /// A setting is out of its range.
-    #[error("group `{group}`: {field} must be {must}")]
+    #[error("{}{field} must be {must}", of_section(group))]
     Setting {
-        /// The group's name.
+        /// Name of the group or flows; empty for the whole file.
         group: String,
         /// The setting.
         field: &'static str,
@@ -99,9 +99,58 @@ pub enum ViewError {
         /// Those that there are.
         known: String,
     },
+    /// The engine has no such flows.
+    #[error("there are no flows `{name}`; flows are: {known}")]
+    UnknownFlows {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// The view is not complete: the switch does not answer, or a view has just begun.
     #[error("the view of group `{0}` is not complete: its switch did not answer in time")]
     Incomplete(String),
+    /// The view of flows is not complete: a chain does not answer, or the view has just begun.
+    #[error(
+        "the view of flows `{0}` is not complete: some chain of the store did not answer in time"
+    )]
+    FlowsIncomplete(String),
+    /// The view of flows did not become as young as asked in time.
+    #[error("the view of flows `{flows}` did not come within the limits asked for in time: {met}")]
+    FlowsUnmet {
+        /// Name of the flows.
+        flows: String,
+        /// The age that it has.
+        met: String,
+    },
+    /// The store has no flow with this key, or several shards have one.
+    #[error("flows `{flows}` have {} with this key", of_shards(shards))]
+    UnknownFlow {
+        /// Name of the flows.
+        flows: String,
+        /// Shards that have one: none, or several of which the request has to name one.
+        shards: Vec<u16>,
+    },
+    /// The store refused to change a flow; nothing was written.
+    #[error("the store refused to change the flow, and nothing was written: {reason}")]
+    StoreRefused {
+        /// Why.
+        reason: &'static str,
+    },
+    /// The flow's state has another length than the request takes; nothing was written.
+    #[error(
+        "the state of the flow has {length} bytes, which the request does not fit; nothing was written"
+    )]
+    StateLength {
+        /// Bytes of the flow's state.
+        length: usize,
+    },
+    /// The engine's file lets nobody change these flows.
+    #[error("flows `{0}` are not changed by this engine: its file says `writes = false`")]
+    FlowsReadOnly(String),
+    /// A flow was not changed in time; nothing was written.
+    #[error("the flow was not changed in time: the store gave no lease of it; nothing was written")]
+    NotInTime,
     /// The view did not become as near or as young as asked in time.
     #[error("the view of group `{group}` did not come within the limits asked for in time: {met}")]
     Unmet {
@@ -167,9 +216,9 @@ impl ViewError {
     /// A short stable code, for messages and tests.
     pub fn code(&self) -> &'static str {
         match self {
-            ViewError::UnknownGroup { .. } => "SYNC020",
-            ViewError::Incomplete(_) => "SYNC021",
-            ViewError::Unmet { .. } => "SYNC022",
+            ViewError::UnknownGroup { .. } | ViewError::UnknownFlows { .. } => "SYNC020",
+            ViewError::Incomplete(_) | ViewError::FlowsIncomplete(_) => "SYNC021",
+            ViewError::Unmet { .. } | ViewError::FlowsUnmet { .. } => "SYNC022",
             ViewError::Location { .. } => "SYNC012",
             ViewError::Malformed(_) => "SYNC023",
             ViewError::Unknown(_) => "SYNC024",
@@ -180,6 +229,11 @@ impl ViewError {
             ViewError::Standby { .. } => "SYNC027",
             ViewError::Stopped => "SYNC028",
             ViewError::Nested => "SYNC029",
+            ViewError::UnknownFlow { .. } => "SYNC031",
+            ViewError::StoreRefused { .. } => "SYNC032",
+            ViewError::StateLength { .. } => "SYNC033",
+            ViewError::FlowsReadOnly(_) => "SYNC034",
+            ViewError::NotInTime => "SYNC035",
         }
     }
 
@@ -193,6 +247,24 @@ impl ViewError {
             }
         }
     }
+}
+
+/// The section of a file that a setting is in, in words.
+fn of_section(name: &str) -> String {
+    match name {
+        "" => String::new(),
+        name if name.starts_with('[') => format!("{name}: "),
+        name => format!("`{name}`: "),
+    }
+}
+
+/// How many flows there are with a key, in words.
+fn of_shards(shards: &[u16]) -> String {
+    if shards.is_empty() {
+        return "none".to_owned();
+    }
+    let named: Vec<String> = shards.iter().map(ToString::to_string).collect();
+    format!("one in each of the shards {}", named.join(", "))
 }
 
 /// The engine that leads, in words.

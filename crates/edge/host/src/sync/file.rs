@@ -9,6 +9,10 @@ use stateplane_wire::sync::{MAX_VALUES, PORT};
 
 use super::SyncError;
 
+pub use flows::FlowsFile;
+
+mod flows;
+
 /// Most locations of a group: a window is one record of the log.
 const MOST_LOCATIONS: u32 = 1 << 20;
 
@@ -37,6 +41,16 @@ const MOST_SHOWN: usize = 256;
 ///     windows = 16                    # windows that are kept; 16 unless set
 ///     metrics = [0, 17]               # locations whose values are metrics
 ///
+///     [[flows]]                       # flows of a store's chains
+///     name = "nat"                    # by which clients call them
+///     stores = ["10.0.1.1", "10.0.1.2:4793", "10.0.1.3"]  # all servers; port 4793 unless said
+///     switch = 60000                  # number, which no switch has, under which leases are taken
+///     classes = [1]                   # classes of flows; all unless set
+///     poll_us = 10000                 # between two questions to a chain; 10,000 unless set
+///     retry_us = 20000                # before a datagram is repeated; 20,000 unless set
+///     most_flows = 1048576            # flows that are followed; 1,048,576 unless set
+///     writes = true                   # changes of clients are made; true unless set
+///
 ///     [redis]                         # a server that gets copies; none without this section
 ///     url = "redis://127.0.0.1:6379"
 ///     prefix = "stateplane"           # begin of all keys; so unless set
@@ -45,6 +59,7 @@ const MOST_SHOWN: usize = 256;
 /// "#;
 /// let file = stateplane_host::sync::SyncEngineFile::parse("engine.toml".as_ref(), file)?;
 /// assert_eq!(file.groups[0].locations, 65_536);
+/// assert_eq!(file.flows[0].stores[0].to_string(), "10.0.1.1:4793");
 /// # Ok::<(), stateplane_host::sync::SyncError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -66,6 +81,9 @@ pub struct SyncEngineFile {
     /// The groups.
     #[serde(default, rename = "group")]
     pub groups: Vec<GroupFile>,
+    /// Flows of a store's chains.
+    #[serde(default)]
+    pub flows: Vec<FlowsFile>,
     /// A Redis or Valkey server that gets copies of views and windows.
     pub redis: Option<RedisFile>,
 }
@@ -218,8 +236,12 @@ impl SyncEngineFile {
                 must: must.to_owned(),
             })
         };
-        if file.groups.is_empty() || file.groups.len() > MOST_GROUPS {
-            return wrong("", "number of [[group]] sections", "1 to 256");
+        if file.groups.is_empty() && file.flows.is_empty() {
+            let field = "number of [[group]] and [[flows]] sections";
+            return wrong("", field, "at least 1");
+        }
+        if file.groups.len() > MOST_GROUPS {
+            return wrong("", "number of [[group]] sections", "at most 256");
         }
         if let Some(etcd) = &file.etcd {
             let announced = etcd.announce.as_deref().unwrap_or_default();
@@ -262,7 +284,7 @@ impl SyncEngineFile {
             let name = &group.name;
             let last = group.metrics.iter().max().copied().unwrap_or(0);
             let checks = [
-                (1..=64).contains(&name.len()) && names.insert(name),
+                (1..=64).contains(&name.len()) && names.insert(name.as_str()),
                 places.insert((group.socket(), group.group)),
                 (1..=MOST_LOCATIONS).contains(&group.locations),
                 (1..=MAX_VALUES as u32).contains(&group.batch),
@@ -286,6 +308,7 @@ impl SyncEngineFile {
                 return wrong(name, field, must);
             }
         }
+        flows::check(&file.flows, &mut names)?;
         Ok(file)
     }
 }
@@ -331,81 +354,4 @@ impl GroupFile {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(more: &str) -> Result<SyncEngineFile, SyncError> {
-        let text = format!(
-            "data = \"d\"\n[[group]]\nname = \"a\"\nswitch = \"10.0.0.1\"\ngroup = 0\n\
-             locations = 16\n{more}"
-        );
-        SyncEngineFile::parse("engine.toml".as_ref(), &text)
-    }
-
-    #[test]
-    fn what_is_not_said_has_its_usual_value() {
-        let file = parse("").expect("whole");
-        let group = &file.groups[0];
-        assert_eq!((file.listen, file.rpc), (Ipv4Addr::UNSPECIFIED, None));
-        assert_eq!(group.socket().to_string(), "10.0.0.1:4798");
-        assert_eq!((group.batch, group.poll_us, group.windows), (16, 2_000, 16));
-    }
-
-    #[test]
-    fn each_setting_has_a_range() {
-        let again = "[[group]]\nname = \"NAME\"\nswitch = \"10.0.0.1\"\ngroup = 0\nlocations = 1\n";
-        let (same, twin) = (again.replace("NAME", "a"), again.replace("NAME", "b"));
-        for (more, field) in [
-            (same.as_str(), "name"),
-            (&twin, "group"),
-            ("batch = 33", "batch"),
-            ("poll_us = 49", "poll_us"),
-            ("retry_us = 0", "retry_us"),
-            ("windows = 0", "windows"),
-            ("metrics = [16]", "metrics"),
-        ] {
-            let refused = parse(more).expect_err(more);
-            assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
-            assert_eq!(refused.code(), "H503");
-        }
-        for (more, field) in [
-            ("prefix = \"\"", "prefix"),
-            ("interval_ms = 0", "interval_ms"),
-            ("windows = 0", "windows"),
-        ] {
-            let refused = parse(&format!("[redis]\nurl = \"redis://a\"\n{more}"));
-            let refused = refused.expect_err(more);
-            assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
-        }
-        for (more, field) in [
-            ("detection_ms = 199", "detection_ms"),
-            (&format!("announce = \"{}\"", "a".repeat(257)), "announce"),
-        ] {
-            let refused = parse(&format!("[etcd]\nendpoints = [\"http://a\"]\n{more}"));
-            let refused = refused.expect_err(more);
-            assert!(matches!(&refused, SyncError::Setting { field: said, .. } if *said == field));
-        }
-        assert_eq!(parse("colour = 1").expect_err("no such key").code(), "H502");
-        let empty = SyncEngineFile::parse("engine.toml".as_ref(), "data = \"d\"");
-        assert_eq!(empty.expect_err("no group").code(), "H503");
-    }
-
-    #[test]
-    fn facts_have_one_place_and_others_are_told_where_the_engine_is() {
-        let mut file = parse("[etcd]\nendpoints = [\"http://a\"]\n").expect("whole");
-        assert_eq!(file.detection_us(), 2_000_000);
-        assert_eq!(file.check_place().expect_err("two").code(), "H507");
-        file.data = None;
-        file.check_place().expect("etcd alone");
-        assert_eq!(file.announced(), "");
-        file.rpc = Some(SocketAddr::from(([10, 0, 0, 1], 9560)));
-        assert_eq!(file.announced(), "10.0.0.1:9560");
-        file.etcd.as_mut().expect("a section").announce = Some("a:1".to_owned());
-        assert_eq!(file.announced(), "a:1");
-        file.etcd = None;
-        let refused = file.check_place().expect_err("neither");
-        assert!(refused.to_string().contains("neither"), "{refused}");
-        file.data = Some("d".into());
-        file.check_place().expect("a folder alone");
-    }
-}
+mod tests;

@@ -31,6 +31,8 @@ pub struct SyncReport {
     pub seals: Option<SealReport>,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupReport>,
+    /// Flows of stores, in the order of the file.
+    pub flows: Vec<FlowsReport>,
     /// Copies for a Redis or Valkey server, if there is one.
     pub redis: Option<RedisReport>,
 }
@@ -120,4 +122,47 @@ pub struct GroupReport {
     pub unmet: u64,
     /// Windows that were kept.
     pub windows: u64,
+}
+
+/// View and counts of flows that a store's chains keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FlowsReport {
+    /// Their name.
+    pub name: String,
+    /// True once every chain was read whole.
+    pub complete: bool,
+    /// All that was acknowledged longer ago, in µs, is in the view; absent while it is incomplete.
+    pub age_us: Option<u64>,
+    /// Chains of the store; 0 while the view is incomplete.
+    pub chains: u16,
+    /// Flows in the view; 0 while it is incomplete.
+    pub flows: usize,
+    /// Changes of the view since the engine began to lead.
+    pub changes: u64,
+    /// Requests that wait.
+    pub waiting: usize,
+    /// Datagrams of the store that came.
+    pub received: u64,
+    /// Datagrams for the store.
+    pub sent: u64,
+    /// Answers of servers that are not the chain's head or tail.
+    pub elsewhere: u64,
+    /// Dropped: what is no message, or not for this start of the engine.
+    pub foreign: u64,
+    /// Dropped: answers to no question that is open.
+    pub late: u64,
+    /// Reads that were answered.
+    pub reads: u64,
+    /// Reads that were not met in time.
+    pub unmet: u64,
+    /// Changes of clients that were made.
+    pub made: u64,
+    /// Changes whose condition did not hold.
+    pub mismatched: u64,
+    /// Changes that the store refused, or that did not fit the state.
+    pub refused: u64,
+    /// Changes for which no lease came in time.
+    pub timed_out: u64,
+    /// Changes whose outcome nobody knows.
+    pub unknown: u64,
 }

@@ -1,24 +1,22 @@
-//! The loop that drives the engines of all groups.
+//! The loop that drives the engines of all groups, and the observers of flows.
 
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stateplane_seal::TRAILER_LENGTH;
-use stateplane_sync::Told;
 use stateplane_sync::election::{Election, ElectionSettings};
 use stateplane_wire::sync::{FROZEN_LENGTH, HEADER_LENGTH, Packet};
 use stateplane_wire::{ipv4, udp};
 
 use super::candidate::{Candidate, Step};
+use super::flows::Flows;
 use super::rest::Rest;
 use super::views::Busy;
 use super::work::Work;
 use super::{
-    Change, ChangeDone, CutMade, CutRequest, Kept, LocalViews, Outcomes, ReadRequest, Reading,
-    Reply, SharedStore, SyncEngineFile, SyncError, SyncReport, ViewError, Window,
+    Kept, LocalViews, Outcomes, SharedStore, SyncEngineFile, SyncError, SyncReport, ViewError,
 };
 use crate::clock::boot_time_us;
 use crate::datagram::{self, BURST, Burst, Outgoing};
@@ -26,6 +24,8 @@ use crate::poll::Readable;
 use crate::random::random_bits;
 use crate::remote::RemoteCalls;
 use crate::sealing::{Guard, SealReport, open_datagram};
+
+use sending::Sending;
 
 /// Longest wait in µs, so that a request to stop is seen.
 const LONGEST_WAIT: u64 = 50_000;
@@ -39,7 +39,7 @@ const SEALED_FROZEN: u32 = {
     ((1_500 - HEADERS - TRAILER_LENGTH) / FROZEN_LENGTH) as u32
 };
 
-/// Engines of groups behind one socket, and what keeps their state.
+/// Engines of groups and observers of flows behind one socket, and what keeps their state.
 pub struct SyncServer {
     file: SyncEngineFile,
     /// There while this engine leads.
@@ -142,6 +142,9 @@ impl SyncServer {
             for group in work.groups {
                 group.give_up(&refusal);
             }
+            for flows in work.flows {
+                flows.give_up(&refusal);
+            }
         }
     }
 
@@ -159,15 +162,6 @@ impl SyncServer {
         };
         let work = self.work.as_ref().filter(leads);
         work.ok_or_else(|| self.refusal())
-    }
-
-    /// Work, and the place of the group in it.
-    fn work_of(&mut self, group: &str) -> Result<(&mut Work, usize), ViewError> {
-        let at = self.work()?.group(group)?;
-        match &mut self.work {
-            Some(work) => Ok((work, at)),
-            None => Err(ViewError::Standby { leader: None }),
-        }
     }
 
     /// Address of the socket.
@@ -214,124 +208,20 @@ impl SyncServer {
         self.work().map(|_| ())
     }
 
-    /// Reads the view of a group; `reply` is called when it is as near and young as asked, or the
-    /// request's time is over.
-    pub fn read(&mut self, request: ReadRequest, reply: Reply<Reading>) {
-        match self.work_of(&request.group) {
-            Ok((work, at)) => work.groups[at].begin_read(boot_time_us(), request, reply),
-            Err(error) => reply(Err(error)),
-        }
-    }
-
-    /// As [`read`](Self::read), if the view meets the request as it is.
-    pub(super) fn read_at_once(&mut self, request: &ReadRequest) -> Option<Reading> {
-        let (work, at) = self.work_of(&request.group).ok()?;
-        work.groups[at].read_at_once(boot_time_us(), request)
-    }
-
-    /// The view of a group as it is; `None` while it is incomplete.
-    ///
-    /// # Errors
-    ///
-    /// [`ViewError::UnknownGroup`], [`ViewError::Standby`].
-    pub fn present(&mut self, group: &str) -> Result<Option<Reading>, ViewError> {
-        let (work, at) = self.work_of(group)?;
-        Ok(work.groups[at].reading(boot_time_us()))
-    }
-
     /// A handle by which threads of this process look at the views while the engine runs.
     pub fn views(&self) -> LocalViews {
         self.views.clone()
-    }
-
-    /// Lets `look` see the view of a group as it is, values by location; `None` while it is
-    /// incomplete.
-    pub(super) fn look<T>(
-        &self,
-        group: &str,
-        look: impl FnOnce(&Told, &[u64]) -> T,
-    ) -> Result<Option<T>, ViewError> {
-        let work = self.work()?;
-        let group = &work.groups[work.group(group)?];
-        Ok(group.look(boot_time_us(), look))
-    }
-
-    /// Changes values; `reply` is called when the view has them (rule 23), or the request's time is
-    /// over.
-    pub fn change(&mut self, change: Change, reply: Reply<ChangeDone>) {
-        match self.work_of(&change.group) {
-            Ok((Work { groups, kept, .. }, at)) => {
-                groups[at].begin_change(boot_time_us(), change, kept, reply);
-            }
-            Err(error) => reply(Err(error)),
-        }
-    }
-
-    /// As [`change`](Self::change), of a value for each location.
-    pub fn change_all(&mut self, change: Change, reply: Reply<ChangeDone>) {
-        let locations = self
-            .work_of(&change.group)
-            .map(|(work, at)| work.groups[at].file.locations);
-        match locations {
-            Ok(locations) if change.values.len() != locations as usize => {
-                let message = format!("there are {locations} locations, each of which has a value");
-                reply(Err(ViewError::Malformed(message)));
-            }
-            _ => self.change(change, reply),
-        }
-    }
-
-    /// Checks that a group has all these locations.
-    ///
-    /// # Errors
-    ///
-    /// [`ViewError::UnknownGroup`], [`ViewError::Location`], [`ViewError::Standby`].
-    pub fn check_locations(&self, group: &str, locations: &[u32]) -> Result<(), ViewError> {
-        let work = self.work()?;
-        let group = &work.groups[work.group(group)?];
-        let mut locations = locations.iter();
-        match locations.find(|location| **location >= group.file.locations) {
-            Some(location) => Err(group.no_location(u64::from(*location))),
-            None => Ok(()),
-        }
-    }
-
-    /// The promise of each group's view, in the order of the file; `None` while it is
-    /// incomplete.
-    pub fn told(&self) -> Vec<Option<Told>> {
-        let now = boot_time_us();
-        let groups = self.work.iter().flat_map(|work| &work.groups);
-        groups.map(|group| group.engine.told(now)).collect()
-    }
-
-    /// Cuts a group; `reply` is called with the window that the cut ended.
-    pub fn cut(&mut self, request: CutRequest, reply: Reply<CutMade>) {
-        match self.work_of(&request.group) {
-            Ok((work, at)) => work.groups[at].begin_cut(boot_time_us(), request, reply),
-            Err(error) => reply(Err(error)),
-        }
-    }
-
-    /// The first kept window of a group behind number `after`; `None` if none has come yet.
-    ///
-    /// # Errors
-    ///
-    /// [`ViewError::UnknownGroup`]; [`ViewError::Standby`]; [`ViewError::Gone`] if the one that
-    /// follows `after` is not kept any more.
-    pub fn window_after(&self, group: &str, after: u64) -> Result<Option<Window>, ViewError> {
-        let work = self.work()?;
-        work.group(group)?;
-        let (oldest, last) = work.kept.window_range(group);
-        if after < last && after + 1 < oldest {
-            return Err(ViewError::Gone { after, oldest });
-        }
-        Ok(work.kept.window_after(group, after).cloned())
     }
 
     /// Counts and views. An engine that stands by has none.
     pub fn report(&self) -> SyncReport {
         SyncReport {
             groups: self.work.as_ref().map(Work::report).unwrap_or_default(),
+            flows: self
+                .work
+                .as_ref()
+                .map(Work::flows_report)
+                .unwrap_or_default(),
             seals: self.guard.as_ref().map(|guard| SealReport::of(guard, 0)),
             ..self.report.clone()
         }
@@ -399,6 +289,8 @@ impl SyncServer {
         let now = boot_time_us();
         let groups = self.work.iter().flat_map(|work| &work.groups);
         let due = groups.filter_map(|it| it.engine.poll_timeout());
+        let flows = self.work.iter().flat_map(|work| &work.flows);
+        let due = due.chain(flows.filter_map(Flows::due));
         let elections = self.candidate.as_ref().and_then(Candidate::poll_timeout);
         let due = due.chain(elections).min().unwrap_or(u64::MAX);
         due.min(now + LONGEST_WAIT)
@@ -408,7 +300,9 @@ impl SyncServer {
     fn is_awaited(&self) -> bool {
         let now = boot_time_us();
         let mut groups = self.work.iter().flat_map(|work| &work.groups);
+        let mut flows = self.work.iter().flat_map(|work| &work.flows);
         groups.any(|group| group.waiting() > 0 || group.engine.told(now).is_none())
+            || flows.any(|flows| flows.waiting() > 0 || flows.observer.told(now).is_none())
     }
 
     /// Does its part in the election: begins to lead, or stops to.
@@ -434,12 +328,19 @@ impl SyncServer {
             return Ok(());
         };
         let Work {
-            groups, kept, term, ..
+            groups,
+            flows,
+            kept,
+            term,
+            ..
         } = work;
         let now = boot_time_us();
         for group in &mut *groups {
             group.turn(now, kept);
             group.log.tell(now, &group.file.name, &group.engine);
+        }
+        for section in &mut *flows {
+            section.turn(now);
         }
         kept.sync()?;
         if let Some(candidate) = &mut self.candidate {
@@ -449,27 +350,30 @@ impl SyncServer {
                 return Ok(());
             }
         }
+        let mut sending = Sending {
+            socket: &self.socket,
+            guard: self.guard.as_mut(),
+            outgoing: &mut self.outgoing,
+            report: &mut self.report,
+        };
         for group in groups {
             let answers = group.synced(kept);
             while let Some(message) = group.engine.poll_transmit() {
-                let to = group.file.socket();
-                let trailer = match &mut self.guard {
-                    None => None,
-                    // The guard counts a message to an unknown peer, which is not sent.
-                    Some(guard) => match guard.seal(*to.ip(), &message) {
-                        None => continue,
-                        trailer => trailer,
-                    },
-                };
-                self.report.sent += 1;
-                self.outgoing.push(to, Arc::new(message), trailer);
-                if self.outgoing.is_full() {
-                    self.report.send_failed += self.outgoing.send(&self.socket);
-                }
+                sending.push(group.file.socket(), message);
             }
-            self.report.send_failed += self.outgoing.send(&self.socket);
+            sending.finish();
             for answer in answers {
                 answer.give();
+            }
+        }
+        for section in flows {
+            let answers = section.take_answers();
+            while let Some((to, message)) = section.poll_transmit() {
+                sending.push(to, message);
+            }
+            sending.finish();
+            for answer in answers {
+                answer();
             }
         }
         Ok(())
@@ -500,6 +404,13 @@ impl SyncServer {
                 continue;
             };
             let bytes = received.message;
+            if let Some(work) = self.work.as_mut().filter(|it| it.stores.contains(&from)) {
+                let flows = work.flows.iter_mut();
+                for flows in flows.filter(|it| it.file.stores.contains(&from)) {
+                    flows.handle_datagram(now, from, bytes);
+                }
+                continue;
+            }
             let Ok(packet) = Packet::new_checked(bytes) else {
                 self.report.malformed += 1;
                 continue;
@@ -539,6 +450,10 @@ fn least_term(started_us: u64) -> Result<u64, SyncError> {
     let random = random_bits().map_err(SyncError::Random)?;
     Ok((started_us / 1_000) << 16 | (random & 0xffff))
 }
+
+mod flows;
+mod groups;
+mod sending;
 
 #[cfg(test)]
 mod tests;

@@ -1,21 +1,28 @@
-//! The part of an engine that leads: the groups that it follows, and what it keeps.
+//! The part of an engine that leads: the groups and flows that it follows, and what it keeps.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddrV4;
 
 use stateplane_sync::{Engine, Settings};
 
+use super::flows::Flows;
 use super::group::Group;
-use super::{GroupReport, Kept, SyncEngineFile, SyncError, ViewError};
+use super::{FlowsReport, GroupReport, Kept, SyncEngineFile, SyncError, ViewError};
 use crate::clock::boot_time_us;
 use crate::random::random_bits;
 
-/// Groups that are followed under one term, and what is kept of them.
+/// Groups and flows that are followed under one term, and what is kept of them.
 pub(super) struct Work {
     pub(super) term: u64,
     pub(super) groups: Vec<Group>,
+    pub(super) flows: Vec<Flows>,
+    /// Addresses of the flows' stores.
+    pub(super) stores: BTreeSet<SocketAddrV4>,
     pub(super) kept: Kept,
 }
 
 impl Work {
-    /// Begins to follow the groups of `file`.
+    /// Begins to follow the groups and flows of `file`.
     pub(super) fn begin(file: &SyncEngineFile, term: u64, kept: Kept) -> Result<Work, SyncError> {
         let now = boot_time_us();
         let mut groups = Vec::new();
@@ -33,7 +40,19 @@ impl Work {
             let engine = engine.map_err(|error| SyncError::setting(&group.name, error))?;
             groups.push(Group::new(now, group.clone(), engine));
         }
-        Ok(Work { term, groups, kept })
+        let mut flows = Vec::new();
+        for section in &file.flows {
+            let incarnation = random_bits().map_err(SyncError::Random)? as u32;
+            flows.push(Flows::begin(now, section, incarnation)?);
+        }
+        let stores = file.flows.iter().flat_map(|section| &section.stores);
+        Ok(Work {
+            term,
+            groups,
+            flows,
+            stores: stores.copied().collect(),
+            kept,
+        })
     }
 
     /// Place of a group.
@@ -46,6 +65,24 @@ impl Work {
                 known: known.collect::<Vec<_>>().join(", "),
             }
         })
+    }
+
+    /// Place of flows.
+    pub(super) fn flows(&self, name: &str) -> Result<usize, ViewError> {
+        let found = self.flows.iter().position(|flows| flows.file.name == name);
+        found.ok_or_else(|| {
+            let known = self.flows.iter().map(|flows| flows.file.name.as_str());
+            ViewError::UnknownFlows {
+                name: name.to_owned(),
+                known: known.collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+
+    /// Counts and views of flows.
+    pub(super) fn flows_report(&self) -> Vec<FlowsReport> {
+        let now = boot_time_us();
+        self.flows.iter().map(|flows| flows.report(now)).collect()
     }
 
     /// The greatest term with which a switch refused this one before it had a view. An engine whose

@@ -3,8 +3,8 @@
 use super::refused;
 use crate::exit::{CommandError, Failure};
 use clap::Args;
-use stateplane_view::proto::v1::{self, view_client::ViewClient};
-use stateplane_view::{code_of, connect, is_standby};
+use stateplane_view::proto::v1::{self, flows_client::FlowsClient, view_client::ViewClient};
+use stateplane_view::{code_of, flows_client, is_standby, open, view_client};
 use std::time::Duration;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -53,16 +53,25 @@ impl EngineArguments {
         runtime.block_on(asks)
     }
 
-    /// A client of the engine, or of the one of several that leads.
+    /// A client of the views of the engine, or of the one of several that leads.
     pub async fn client(&self) -> Result<ViewClient<Channel>, CommandError> {
+        Ok(view_client(self.channel().await?))
+    }
+
+    /// A client of the flows of the engine, or of the one of several that leads.
+    pub async fn flows_client(&self) -> Result<FlowsClient<Channel>, CommandError> {
+        Ok(flows_client(self.channel().await?))
+    }
+
+    async fn channel(&self) -> Result<Channel, CommandError> {
         match self.addresses.as_slice() {
             [only] => self.reach(only).await,
             all => self.find(all).await,
         }
     }
 
-    async fn reach(&self, address: &str) -> Result<ViewClient<Channel>, CommandError> {
-        let opened = connect(format!("http://{address}")).await;
+    async fn reach(&self, address: &str) -> Result<Channel, CommandError> {
+        let opened = open(format!("http://{address}")).await;
         opened.map_err(|error| {
             let message = format!("no engine answers at {address}: {error}");
             CommandError::new(Failure::System, message)
@@ -70,14 +79,14 @@ impl EngineArguments {
     }
 
     /// Asks each engine in turn, until one leads or the time is over.
-    async fn find(&self, addresses: &[String]) -> Result<ViewClient<Channel>, CommandError> {
+    async fn find(&self, addresses: &[String]) -> Result<Channel, CommandError> {
         let patience = Duration::from_secs_f64(self.timeout);
         let mut last = None;
         let search = async {
             loop {
                 for address in addresses {
                     match tokio::time::timeout(LOOK, self.leader(address)).await {
-                        Ok(Ok(client)) => return client,
+                        Ok(Ok(channel)) => return channel,
                         Ok(Err(error)) => last = Some(error),
                         Err(_) => {
                             let message = format!("no engine answers at {address} in time");
@@ -94,12 +103,13 @@ impl EngineArguments {
         })
     }
 
-    /// A client of the engine at `address`, if that leads.
-    async fn leader(&self, address: &str) -> Result<ViewClient<Channel>, CommandError> {
-        let mut client = self.reach(address).await?;
-        let said = client.groups(v1::GroupsRequest {}).await;
+    /// A connection to the engine at `address`, if that leads.
+    async fn leader(&self, address: &str) -> Result<Channel, CommandError> {
+        let channel = self.reach(address).await?;
+        let mut views = view_client(channel.clone());
+        let said = views.groups(v1::GroupsRequest {}).await;
         said.map_err(refused)?;
-        Ok(client)
+        Ok(channel)
     }
 
     /// True if a stream that ended so goes on at another engine.

@@ -12,7 +12,8 @@ pub struct Printer {
     pub json: bool,
 }
 
-fn line(text: impl std::fmt::Display) {
+/// Prints a line.
+pub(super) fn line(text: impl std::fmt::Display) {
     println!("{text}");
     // A reader of a pipe waits for it.
     let _ = std::io::stdout().flush();

@@ -24,7 +24,7 @@ use stateplane_host::switch::{
     ControlReport, CounterReport, GreetingReport, HeadReport, PortReport, ProgramReport,
     SealReport, SwitchReport, TableReport, TermHeadReport, TermReport, WorkerReport,
 };
-use stateplane_host::sync::{GroupReport, SyncReport};
+use stateplane_host::sync::{FlowsReport, GroupReport, SyncReport};
 use stateplane_runtime::Count;
 use stateplane_switch::DropReason;
 
@@ -457,8 +457,15 @@ fn engine() -> String {
         values: vec![(0, 0)],
         ..GroupReport::default()
     };
+    let flows = FlowsReport {
+        name: "f".to_owned(),
+        complete: true,
+        age_us: Some(0),
+        ..FlowsReport::default()
+    };
     sync_metrics(&SyncReport {
         groups: vec![group],
+        flows: vec![flows],
         ..SyncReport::default()
     })
 }

@@ -1,10 +1,19 @@
 //! Python packages of PyPI, in virtual environments that the tests make.
 
+use super::{errors, repository};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// Tools with which the Python package of sync is built and used, and a client of gNMI.
+pub const SYNC_PACKAGES: [&str; 4] = [
+    "grpcio-tools==1.85.1",
+    "numpy==2.4.6",
+    "pygnmi==0.8.15",
+    "setuptools==84.2.1",
+];
 
 /// Longest time to make an environment.
 const INSTALL: Duration = Duration::from_secs(240);
@@ -119,4 +128,38 @@ pub fn script(command: &mut Command, end: &str) {
     let (ended, said) = bounded(command, SCRIPT).unwrap();
     assert!(ended.is_some(), "it takes longer than {SCRIPT:?}:\n{said}");
     assert!(ended == Some(true) && said.contains(end), "{said}");
+}
+
+/// Builds the wheel of python/stateplane_sync from a copy of it, and unpacks it; gives the folder.
+///
+/// # Panics
+///
+/// If it cannot be built; with what pip said.
+pub fn sync_wheel(python: &Path, folder: &Path) -> PathBuf {
+    let copy = |path: &str| {
+        let target = folder.join(path);
+        std::fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
+        let mut copied = Command::new("cp");
+        let copied = copied.arg("-r").arg(repository().join(path)).arg(target);
+        assert!(copied.status().expect("cp").success());
+    };
+    copy("python/stateplane_sync");
+    copy("crates/edge/view/proto");
+    let (wheels, site) = (folder.join("wheels"), folder.join("site"));
+    let package = folder.join("python/stateplane_sync");
+    let pip = |arguments: &[&str], path: &Path, target: &Path| {
+        let mut pip = Command::new(python);
+        pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"])
+            .args(arguments)
+            .arg(target)
+            .arg(path);
+        let output = pip.output().expect("pip");
+        assert!(output.status.success(), "{}", errors(&output));
+    };
+    let build = ["wheel", "--no-build-isolation", "--no-deps", "--wheel-dir"];
+    pip(&build, &package, &wheels);
+    let mut built = std::fs::read_dir(&wheels).expect("wheels");
+    let wheel = built.next().expect("a wheel").expect("an entry").path();
+    pip(&["install", "--no-deps", "--target"], &wheel, &site);
+    site
 }

@@ -295,6 +295,7 @@ pub fn engine_file(
         etcd: None,
         rpc: None,
         groups: groups.collect(),
+        flows: Vec::new(),
         redis: None,
     }
 }

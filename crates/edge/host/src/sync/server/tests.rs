@@ -4,6 +4,7 @@ use super::*;
 
 use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use stateplane_sync::election::{Answer, Request};
 use stateplane_wire::sync::{MessageType, Repr, Value, Values};
 
 use crate::remote::{Remote, remote};
-use crate::sync::{Ask, GroupFile, shared, tell};
+use crate::sync::{Ask, GroupFile, ReadRequest, shared, tell};
 
 const GROUP: &str = "packets";
 const LOCATIONS: u32 = 4;
@@ -83,6 +84,7 @@ impl Switch {
             etcd: None,
             rpc: None,
             groups: vec![group],
+            flows: Vec::new(),
             redis: None,
         }
     }

@@ -1,0 +1,53 @@
+//! Requests about the flows that an engine follows.
+
+use super::SyncServer;
+use crate::clock::boot_time_us;
+use crate::sync::flows::Flows;
+use crate::sync::{
+    FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport, FlowsRequest, Reply, ViewError,
+};
+
+impl SyncServer {
+    fn flows_of(&mut self, name: &str) -> Result<&mut Flows, ViewError> {
+        let at = self.work()?.flows(name)?;
+        let flows = self.work.as_mut().and_then(|work| work.flows.get_mut(at));
+        flows.ok_or(ViewError::Standby { leader: None })
+    }
+
+    /// Reads flows; `reply` is called when their view is as young as asked, or the request's time
+    /// is over.
+    pub fn flows_read(&mut self, request: FlowsRequest, reply: Reply<FlowsReading>) {
+        match self.flows_of(&request.name) {
+            Ok(flows) => flows.begin_read(boot_time_us(), request, reply),
+            Err(error) => reply(Err(error)),
+        }
+    }
+
+    /// Changes a flow as an owner does: the engine takes the lease, writes and gives it up. `reply`
+    /// is called when the view has the change, or the request's time is over.
+    pub fn flows_change(&mut self, change: FlowsChange, reply: Reply<FlowsDone>) {
+        match self.flows_of(&change.name) {
+            Ok(flows) => flows.begin_change(boot_time_us(), change, reply),
+            Err(error) => reply(Err(error)),
+        }
+    }
+
+    /// All flows of the name as they are; `None` while their view is incomplete.
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::UnknownFlows`], [`ViewError::Standby`].
+    pub fn flows_present(&mut self, name: &str) -> Result<Option<FlowsReading>, ViewError> {
+        Ok(self.flows_of(name)?.reading(boot_time_us()))
+    }
+
+    /// The sections of the file that name flows, with their counts, in its order.
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::Standby`].
+    pub fn flows(&self) -> Result<Vec<(FlowsFile, FlowsReport)>, ViewError> {
+        let reports = self.work()?.flows_report();
+        Ok(self.file.flows.iter().cloned().zip(reports).collect())
+    }
+}
