@@ -18,8 +18,13 @@ mod views;
 mod work;
 
 pub use error::{SyncError, ViewError};
-pub use file::{FlowsFile, GroupFile, RedisFile, SyncEngineFile, SyncEtcdFile};
-pub use flows::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest};
+pub use file::{
+    FlowsFile, GroupFile, MergeName, RedisFile, SnapshotsFile, SyncEngineFile, SyncEtcdFile,
+};
+pub use flows::{
+    FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest, SnapshotRecord,
+    SnapshotsReading,
+};
 pub use kept::{Kept, MOST_WRITE_IDS, Progress, Window, WriteId};
 pub use report::{FlowsReport, GroupReport, RedisReport, SyncReport};
 pub use request::{
@@ -27,5 +32,5 @@ pub use request::{
 };
 pub use server::SyncServer;
 pub use shared::{Ask, Fact, Outcomes, SharedStore, Told, tell};
-pub use stateplane_observe::{Operation as FlowOperation, Told as FlowsTold};
+pub use stateplane_observe::{Life, MOST_LIVES, Operation as FlowOperation, Told as FlowsTold};
 pub use views::LocalViews;

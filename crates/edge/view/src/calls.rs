@@ -16,6 +16,9 @@ use crate::refusal::refused;
 /// Messages of a stream that wait for its reader; the next is made when one has left.
 pub(crate) const STREAM: usize = 1;
 
+/// Time between two looks for a window or snapshot that is to come.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+
 /// Patience of requests that do not say theirs.
 const PATIENCE_US: u64 = 1_000_000;
 

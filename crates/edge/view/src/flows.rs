@@ -1,12 +1,13 @@
 //! The gRPC service Flows: registers that a store has.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prost::bytes::Bytes;
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::sync::{
     FlowOperation, FlowRecord, FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport,
-    FlowsRequest, FlowsTold,
+    FlowsRequest, FlowsTold, Life, MOST_LIVES, SnapshotRecord,
 };
 use stateplane_rpc::Call;
 use stateplane_wire::observe::Holding;
@@ -14,7 +15,7 @@ use stateplane_wire::replication::Key;
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
-use crate::calls::{Messages, STREAM, malformed, messages, moments, patience};
+use crate::calls::{LOOK, Messages, STREAM, malformed, messages, moments, patience};
 use crate::flows_subscription::FlowsSubscription;
 use crate::proto::v1::write_flow_request::Change;
 use crate::proto::v1::{self, flows_server::Flows};
@@ -132,6 +133,30 @@ impl Service {
             .await
     }
 
+    /// Sends the snapshots that are newer than those in `after` until the client goes.
+    async fn send_snapshots(
+        &self,
+        name: &str,
+        mut after: BTreeMap<Life, u32>,
+        sender: &mpsc::Sender<Result<v1::Snapshot, Status>>,
+    ) -> Result<(), Status> {
+        while !sender.is_closed() {
+            let (asked, known) = (name.to_owned(), after.clone());
+            let next = self
+                .ask(move |server, reply| reply(server.snapshot_after(&asked, &known)))
+                .await?;
+            let Some(record) = next else {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            };
+            after.insert(record.life, record.number);
+            if sender.send(Ok(snapshot_of(&record))).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends notifications of flows until the client goes.
     async fn notify_of_flows(
         &self,
@@ -157,6 +182,56 @@ impl Service {
 #[tonic::async_trait]
 impl Flows for Service {
     type SubscribeStream = Messages<v1::FlowsNotification>;
+    type SnapshotsStream = Messages<v1::Snapshot>;
+
+    async fn read_snapshots(
+        &self,
+        request: Request<v1::ReadSnapshotsRequest>,
+    ) -> Result<Response<v1::ReadSnapshotsResponse>, Status> {
+        let _call = Call::of(&request);
+        let name = request.into_inner().name;
+        let reading = self
+            .ask(move |server, reply| reply(server.snapshots(&name)))
+            .await?;
+        Ok(Response::new(v1::ReadSnapshotsResponse {
+            told: Some(told_of(&reading.told)),
+            arrays: reading.arrays,
+            merged: packed(&reading.merged),
+            snapshots: reading.lives.iter().map(snapshot_of).collect(),
+        }))
+    }
+
+    async fn snapshots(
+        &self,
+        request: Request<v1::SnapshotsRequest>,
+    ) -> Result<Response<Self::SnapshotsStream>, Status> {
+        let held = (Call::of(&request), self.stream()?);
+        let request = request.into_inner();
+        if request.after.len() > MOST_LIVES {
+            return Err(malformed("more starts of switches than the engine follows"));
+        }
+        let after = request.after.iter().map(|it| {
+            let life = Life {
+                switch: it.switch,
+                incarnation: it.incarnation,
+            };
+            (life, it.number)
+        });
+        let after: BTreeMap<Life, u32> = after.collect();
+        // A name that the engine does not know is refused before the stream begins.
+        let (name, none) = (request.name.clone(), BTreeMap::new());
+        self.ask(move |server, reply| reply(server.snapshot_after(&name, &none).map(drop)))
+            .await?;
+        let (sender, receiver) = mpsc::channel(STREAM);
+        let service = self.clone();
+        tokio::spawn(async move {
+            let sent = service.send_snapshots(&request.name, after, &sender).await;
+            if let Err(status) = sent {
+                let _ = sender.send(Err(status)).await;
+            }
+        });
+        Ok(messages(receiver, held))
+    }
 
     async fn list(
         &self,
@@ -244,6 +319,24 @@ impl Flows for Service {
             }
         });
         Ok(messages(receiver, held))
+    }
+}
+
+/// Packed values.
+fn packed(values: &[u32]) -> Bytes {
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| u64::from(*value).to_le_bytes())
+        .collect();
+    bytes.into()
+}
+
+fn snapshot_of(record: &SnapshotRecord) -> v1::Snapshot {
+    v1::Snapshot {
+        switch: record.life.switch,
+        incarnation: record.life.incarnation,
+        number: record.number,
+        values: packed(&record.values),
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use crate::calls::{Messages, STREAM, malformed, messages, moments, patience};
+use crate::calls::{LOOK, Messages, STREAM, malformed, messages, moments, patience};
 use crate::messages::{datagrams_of, group_of, shared, told_of};
 use crate::proto::v1::flows_server::FlowsServer;
 use crate::proto::v1::{self, view_server as generated};
@@ -28,9 +28,6 @@ const MOST_STREAMS: usize = 64;
 
 /// Bytes of the longest request: values of 2²⁰ locations, and their locations.
 const MAX_MESSAGE: usize = 16 << 20;
-
-/// Time between two looks for a window that is to come.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// Time before work is offered again to an engine that has as much as it takes, and how often.
 const OFFER: Duration = Duration::from_micros(200);

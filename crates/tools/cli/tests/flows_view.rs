@@ -33,6 +33,20 @@ fn key(class: u8, last: u8) -> Key {
     Key(key)
 }
 
+/// Name of the arrays of which the engine has snapshots.
+const SKETCH: &str =
+    "[[flows.snapshots]]\nname = \"sketch\"\nclass = 3\nelements = 2\narrays = 2\n";
+
+/// Key of an element of a snapshot of one start of a switch.
+fn element_key(switch: u32, number: u32, element: u32) -> Key {
+    let mut key = [0; 16];
+    (key[0], key[1]) = (3, (number & 1) as u8);
+    key[2..6].copy_from_slice(&switch.to_be_bytes());
+    key[6..10].copy_from_slice(&7u32.to_be_bytes());
+    key[10..14].copy_from_slice(&element.to_be_bytes());
+    Key(key)
+}
+
 fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -143,6 +157,16 @@ impl Switch {
     }
 }
 
+impl Switch {
+    /// Writes one element of a snapshot, with `value` in the first array and twice as much in the second.
+    fn write_element(&self, switch: u32, number: u32, element: u32, value: u32) {
+        let mut lease = self.lease(0, element_key(switch, number, element));
+        let words = [number, value, 2 * value];
+        let state: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        assert_eq!(self.write(&mut lease, &state), Ok(()));
+    }
+}
+
 /// A chain of three servers, an engine that follows its flows, and a switch.
 struct Bed {
     network: u8,
@@ -168,7 +192,8 @@ impl Bed {
              chain = {chain:?}\nchain_epoch = 1\nshards = 4\nterm_ms = 100\n\
              [[replication.class]]\nid = 1\nstate_length = 8\nfirst_lease = \"zero\"\n\
              [[replication.class]]\nid = 2\nstate_length = 4\nfirst_lease = \"zero\"\n\
-             shared_only = true\n",
+             shared_only = true\n\
+             [[replication.class]]\nid = 3\nstate_length = 12\nfirst_lease = \"zero\"\n",
             chain[0]
         );
         let config = folder.path().join("store.toml");
@@ -325,14 +350,7 @@ fn flows_of_a_chain_are_read_changed_and_watched() {
 
     // A watcher is told all flows first, then those that change.
     let watch = ["view", "--json", "--engine", &bed.rpc];
-    let more = [
-        "watch-flows",
-        "counts",
-        "--interval",
-        "1000",
-        "--count",
-        "2",
-    ];
+    let more = ["watch-flows", "counts", "--interval", "1", "--count", "2"];
     let mut watcher = Running::start(&mut stateplane(&[&watch[..], &more].concat()));
     let output = watcher.child().stdout.take().expect("its output");
     let mut lines = BufReader::new(output).lines();
@@ -428,6 +446,52 @@ fn what_cannot_be_read_or_changed_is_refused_with_a_code() {
 }
 
 #[test]
+fn snapshots_of_switches_are_read_merged_and_followed() {
+    let mut bed = Bed::new(101);
+    for (element, value) in [(0, 5), (1, 6)] {
+        bed.switch.write_element(1, 1, element, value);
+        bed.switch.write_element(2, 4, element, 10 * value);
+    }
+    // One that is half written changes nothing.
+    bed.switch.write_element(1, 2, 0, 100);
+    bed.engine(SKETCH);
+    bed.said(&["flows", "counts", "--fresh"]);
+    let said = bed.said(&["snapshots", "sketch"]);
+    assert_eq!(said[0]["merged"], serde_json::json!([55, 110, 66, 132]));
+    let each = said[0]["snapshots"].as_array().expect("snapshots");
+    let numbers: Vec<_> = each
+        .iter()
+        .map(|it| (&it["switch"], &it["number"]))
+        .collect();
+    assert_eq!(numbers, [(&1.into(), &1.into()), (&2.into(), &4.into())]);
+
+    // Each comes once, and behind those that a client has.
+    let two = bed.said(&["watch-snapshots", "sketch", "--count", "2"]);
+    assert_eq!(two.len(), 2);
+    assert_eq!(two[0]["values"], serde_json::json!([5, 10, 6, 12]));
+    let watch = ["view", "--json", "--engine", &bed.rpc, "watch-snapshots"];
+    let more = [
+        "sketch", "--count", "1", "--after", "1:7:1", "--after", "2:7:4",
+    ];
+    let mut watcher = Running::start(&mut stateplane(&[&watch[..], &more].concat()));
+    bed.switch.write_element(1, 2, 1, 200);
+    let output = watcher.finish(PATIENCE);
+    let next: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&next["switch"], &next["number"]), (&1.into(), &2.into()));
+    assert_eq!(next["values"], serde_json::json!([100, 200, 200, 400]));
+    let said = bed.said(&["snapshots", "sketch"]);
+    assert_eq!(said[0]["merged"], serde_json::json!([150, 300, 260, 520]));
+
+    let (exit, text) = bed.refused(&["snapshots", "colour"]);
+    assert!(exit == 2 && text.contains("error[SYNC020]"), "{text}");
+    let (exit, text) = bed.refused(&["watch-snapshots", "sketch", "--after", "1:7"]);
+    assert!(
+        exit == 2 && text.contains("SWITCH:INCARNATION:NUMBER"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_python_package_reads_and_changes_flows() {
     let python = match environment("stateplane-sync", &SYNC_PACKAGES) {
         Ok(python) => python,
@@ -440,7 +504,10 @@ fn the_python_package_reads_and_changes_flows() {
     assert_eq!(written, Ok(()));
     let release = Switch::request(&lease, MessageType::ReleaseRequest, &[]);
     bed.switch.send(&release);
-    bed.engine("");
+    for (element, value) in [(0, 5), (1, 6)] {
+        bed.switch.write_element(1, 1, element, value);
+    }
+    bed.engine(&format!("classes = [1, 3]\n{SKETCH}"));
     let site = sync_wheel(&python, bed.folder.path());
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sync");
     let mut client = std::process::Command::new(&python);

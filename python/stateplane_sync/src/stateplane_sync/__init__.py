@@ -22,6 +22,8 @@ __all__ = [
     "FlowsChange",
     "Group",
     "Refused",
+    "Snapshot",
+    "Snapshots",
     "Told",
     "View",
     "Window",
@@ -152,6 +154,32 @@ class FlowsChange:
     all: bool
     flows: list[Flow]
     gone: list[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All elements of the arrays of a program in bounded inconsistency, at one moment between two packets of
+    a switch. `values` has a row for each element and a column for each array; `number` is counted by each
+    start of a switch from 1."""
+
+    switch: int
+    incarnation: int
+    number: int
+    values: numpy.ndarray
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """The newest complete snapshot of each start of each switch, and all of them merged as the engine's file
+    says. One that was whole in the store `age_us` before the answer is here, or a later one."""
+
+    age_us: int
+    merged: numpy.ndarray
+    each: list[Snapshot]
+
+
+def _rows(packed: bytes, arrays: int) -> numpy.ndarray:
+    return _values(packed).reshape(-1, arrays)
 
 
 _LEASES = {
@@ -551,6 +579,38 @@ class Engine:
         negative."""
         change = flows_pb2.AddToState(at=at, length=length, amount=amount % (1 << 64))
         return self._write_flow(name, key, shard, add=change).state
+
+    def snapshots(self, name: str) -> Snapshots:
+        """Arrays of which a store has snapshots, those of dead switches too."""
+        request = flows_pb2.ReadSnapshotsRequest(name=name)
+        said = self._call("ReadSnapshots", request, service="flows")
+        each = [
+            Snapshot(it.switch, it.incarnation, it.number, _rows(it.values, said.arrays))
+            for it in said.snapshots
+        ]
+        return Snapshots(said.told.age_us, _rows(said.merged, said.arrays), each)
+
+    def follow_snapshots(
+        self, name: str, *, after: Sequence[tuple[int, int, int]] = ()
+    ) -> Iterator[Snapshot]:
+        """Each complete snapshot that comes, once, of each start of a switch in the order of their numbers.
+        `after` has switch, incarnation and number of the last ones that are known."""
+        arrays = self.snapshots(name).merged.shape[1]
+        request = flows_pb2.SnapshotsRequest(name=name)
+        for switch, incarnation, number in after:
+            request.after.add(switch=switch, incarnation=incarnation, number=number)
+
+        def taken(message) -> None:
+            last = (message.switch, message.incarnation)
+            others = [it for it in request.after if (it.switch, it.incarnation) != last]
+            del request.after[:]
+            request.after.extend(others)
+            request.after.add(
+                switch=message.switch, incarnation=message.incarnation, number=message.number
+            )
+
+        for it in self._stream("Snapshots", request, taken, service="flows"):
+            yield Snapshot(it.switch, it.incarnation, it.number, _rows(it.values, arrays))
 
     def subscribe_flows(
         self,

@@ -9,7 +9,7 @@ use stateplane_wire::sync::{MAX_VALUES, PORT};
 
 use super::SyncError;
 
-pub use flows::FlowsFile;
+pub use flows::{FlowsFile, MergeName, SnapshotsFile};
 
 mod flows;
 
@@ -50,6 +50,13 @@ const MOST_SHOWN: usize = 256;
 ///     retry_us = 20000                # before a datagram is repeated; 20,000 unless set
 ///     most_flows = 1048576            # flows that are followed; 1,048,576 unless set
 ///     writes = true                   # changes of clients are made; true unless set
+///
+///     [[flows.snapshots]]             # arrays of a program in bounded inconsistency
+///     name = "sketch"                 # by which clients call them
+///     class = 1                       # of the flows that their elements are
+///     elements = 128                  # of each array, as the program has
+///     arrays = 3                      # 1 unless set
+///     merge = "add"                   # "or", "greatest"; "add" unless set
 ///
 ///     [redis]                         # a server that gets copies; none without this section
 ///     url = "redis://127.0.0.1:6379"

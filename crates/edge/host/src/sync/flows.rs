@@ -1,12 +1,12 @@
 //! Flows that an engine follows behind the tails of a store's chains, and the requests that wait for
 //! them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use stateplane_observe::{
-    Change, ChangeError, Event, Faults, Observer, Operation, Outcome, Settings, Told,
+    Change, ChangeError, Event, Faults, Life, Observer, Operation, Outcome, Settings, Told,
 };
 use stateplane_wire::replication::{Key, RefusalCode};
 
@@ -14,8 +14,12 @@ use super::report::FlowsReport;
 use super::{FlowsFile, Reply, SyncError, ViewError};
 
 pub use request::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest};
+pub use snapshots::{SnapshotRecord, SnapshotsReading};
+
+use snapshots::Arrays;
 
 mod request;
+mod snapshots;
 
 /// Reads and changes that wait at one time, each.
 const MOST_WAITING: usize = 64;
@@ -44,6 +48,7 @@ pub(super) struct Flows {
     reads: Vec<WaitingRead>,
     changes: BTreeMap<u64, Reply<FlowsDone>>,
     answers: Vec<Answer>,
+    arrays: Vec<Arrays>,
     /// Counts of this start; the observer's state is told beside them.
     counts: FlowsReport,
 }
@@ -56,7 +61,7 @@ impl Flows {
             switch: file.switch,
             incarnation: incarnation.max(1),
             classes: file.classes.iter().copied().collect(),
-            told_classes: BTreeSet::new(),
+            told_classes: file.snapshots.iter().map(|it| it.class).collect(),
             poll_us: file.poll_us,
             retry_us: file.retry_us,
             most_flows: file.most_flows,
@@ -75,6 +80,7 @@ impl Flows {
             reads: Vec::new(),
             changes: BTreeMap::new(),
             answers: Vec::new(),
+            arrays: file.snapshots.iter().map(Arrays::new).collect(),
             counts: FlowsReport::default(),
         })
     }
@@ -250,6 +256,12 @@ impl Flows {
     /// Does what is due, and what the datagrams that came let it do.
     pub(super) fn turn(&mut self, now: u64) {
         self.observer.handle_timeout(now);
+        while let Some((_, key, flow)) = self.observer.poll_changed() {
+            for arrays in &mut self.arrays {
+                arrays.take(&key, flow.map(|flow| flow.state.as_slice()));
+            }
+        }
+        self.arrays.iter_mut().for_each(Arrays::turn);
         while let Some(event) = self.observer.poll_event() {
             self.handle_event(event);
         }
@@ -349,6 +361,36 @@ impl Flows {
                 met: format!("its age is {} µs", told.age_us),
             },
         }
+    }
+
+    /// Snapshots of a name; `None` if this section has no such name.
+    fn arrays(&self, name: &str) -> Option<&Arrays> {
+        self.arrays.iter().find(|arrays| arrays.file.name == name)
+    }
+
+    /// True if this section has snapshots of that name.
+    pub(super) fn has_snapshots(&self, name: &str) -> bool {
+        self.arrays(name).is_some()
+    }
+
+    /// The snapshots of a name.
+    pub(super) fn snapshots(&self, now: u64, name: &str) -> Result<SnapshotsReading, ViewError> {
+        let told = self.observer.told(now);
+        let told = told.ok_or_else(|| ViewError::FlowsIncomplete(self.file.name.clone()))?;
+        let arrays = self.arrays(name).map(|arrays| arrays.reading(told));
+        arrays.ok_or_else(|| ViewError::UnknownFlows {
+            name: name.to_owned(),
+            known: String::new(),
+        })
+    }
+
+    /// The next snapshot of a name that is newer than that of its life in `after`.
+    pub(super) fn snapshot_after(
+        &self,
+        name: &str,
+        after: &BTreeMap<Life, u32>,
+    ) -> Option<SnapshotRecord> {
+        self.arrays(name)?.newer_than(after)
     }
 
     /// Answers that may be given.

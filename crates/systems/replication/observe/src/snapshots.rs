@@ -168,6 +168,14 @@ impl Snapshots {
         }
     }
 
+    /// True if some element is of a snapshot of `life`.
+    pub fn knows(&self, life: Life) -> bool {
+        [true, false]
+            .map(|odd| (life, odd))
+            .iter()
+            .any(|it| self.copies.contains_key(it))
+    }
+
     /// All lives with the newest complete snapshot of each.
     pub fn lives(&self) -> impl Iterator<Item = (Life, u32, &[u32])> {
         let lives: std::collections::BTreeSet<Life> =

@@ -2,11 +2,13 @@
 
 mod hex;
 mod print;
+mod snapshots;
 
 use super::{EngineArguments, refused};
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
 use print::FlowsPrinter;
+use snapshots::SnapshotsCommand;
 use stateplane_view::proto::v1::write_flow_request::Change;
 use stateplane_view::proto::v1::{self, flows_client::FlowsClient};
 use tonic::Status;
@@ -99,16 +101,18 @@ pub enum FlowsCommand {
         class: Option<u8>,
         #[command(flatten)]
         limits: AgeArguments,
-        /// Least time between two notifications, in µs
-        #[arg(long, value_name = "MICROSECONDS", default_value_t = 100_000)]
+        /// Least time between two notifications, in ms
+        #[arg(long, value_name = "MILLISECONDS", default_value_t = 100)]
         interval: u64,
-        /// A notification comes after this time also if nothing changed, in µs; 0: never
-        #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
+        /// A notification comes after this time also if nothing changed, in ms; 0: never
+        #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
         heartbeat: u64,
         /// Stop after so many notifications
         #[arg(long, value_name = "N")]
         count: Option<u64>,
     },
+    #[command(flatten)]
+    Snapshots(SnapshotsCommand),
 }
 
 fn amount(text: &str) -> Result<u64, String> {
@@ -136,6 +140,7 @@ pub async fn carry_out(
         printer: FlowsPrinter { json: engine.json },
     };
     match command {
+        FlowsCommand::Snapshots(command) => session.carry_out(command).await,
         FlowsCommand::Flows { name: None, .. } => session.list().await,
         FlowsCommand::Flows {
             name: Some(name),
@@ -201,8 +206,8 @@ pub async fn carry_out(
                 name: name.clone(),
                 class: class.map(u32::from),
                 limits: limits.limits(false),
-                interval_us: *interval,
-                heartbeat_us: *heartbeat,
+                interval_us: interval.saturating_mul(1000),
+                heartbeat_us: heartbeat.saturating_mul(1000),
             };
             session.watch(request, *count).await
         }

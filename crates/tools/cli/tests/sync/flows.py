@@ -1,5 +1,6 @@
 """Uses the package stateplane_sync against an engine, whose address is the argument, that follows flows
-`counts`: one in shard 2, with class 1 and the state 3 in 8 bytes."""
+`counts`: one in shard 2, with class 1 and the state 3 in 8 bytes, and snapshot 1 of the arrays `sketch` of
+switch 1."""
 
 import sys
 
@@ -14,12 +15,17 @@ def number(value):
 
 with Engine(sys.argv[1], timeout=30) as engine:
     assert engine.followed_flows() == ["counts"] and engine.groups() == []
-    flows = engine.flows("counts", fresh=True)
+    flows = engine.flows("counts", class_=1, fresh=True)
     assert list(flows) == [KEY] and flows.age_us < 60_000_000
     flow = flows[KEY]
     assert (flow.shard, flow.state, flow.sequence) == (2, number(3), 2), flow
     assert engine.flows("counts", class_=2) == {}
-    changes = engine.subscribe_flows("counts", interval=0.001)
+    snapshots = engine.snapshots("sketch")
+    assert snapshots.merged.tolist() == [[5, 10], [6, 12]]
+    assert [(it.switch, it.incarnation, it.number) for it in snapshots.each] == [(1, 7, 1)]
+    first = next(engine.follow_snapshots("sketch"))
+    assert first.number == 1 and (first.values == snapshots.merged).all()
+    changes = engine.subscribe_flows("counts", class_=1, interval=0.001)
     first = next(changes)
     assert first.all and first.met and first.gone == [] and len(first.flows) == 1
 

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use stateplane_observe::{MOST_ELEMENTS, Merge};
 use stateplane_wire::replication::PORT;
 
 use super::SyncError;
@@ -46,6 +47,55 @@ pub struct FlowsFile {
     /// Changes of clients are made; without, they are refused.
     #[serde(default = "writes")]
     pub writes: bool,
+    /// Arrays of programs in bounded inconsistency, whose snapshots the store has.
+    #[serde(default)]
+    pub snapshots: Vec<SnapshotsFile>,
+}
+
+/// Register arrays of a program in bounded inconsistency, of which switches keep snapshots in the store.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotsFile {
+    /// Name by which clients call them, at most 64 bytes, which no group and no flows have.
+    pub name: String,
+    /// Class of the flows that the elements are.
+    pub class: u8,
+    /// Elements of each array, SNAPSHOT_ELEMENTS of the program.
+    pub elements: u32,
+    /// Arrays of the program, each with a value of 32 bits for an element; elements times arrays is at
+    /// most 2²⁰. 1 unless set.
+    #[serde(default = "one")]
+    pub arrays: u32,
+    /// How snapshots of several switches, and of several starts of one, are merged; `add` unless set.
+    #[serde(default)]
+    pub merge: MergeName,
+}
+
+/// Operation that merges snapshots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeName {
+    /// By adding without overflow: counters, count-min sketches.
+    #[default]
+    Add,
+    /// Bit by bit: Bloom filters, bitmaps.
+    Or,
+    /// By the greater: maxima, HyperLogLog.
+    Greatest,
+}
+
+impl From<MergeName> for Merge {
+    fn from(name: MergeName) -> Merge {
+        match name {
+            MergeName::Add => Merge::Add,
+            MergeName::Or => Merge::Or,
+            MergeName::Greatest => Merge::Greatest,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
 }
 
 fn poll() -> u64 {
@@ -123,6 +173,43 @@ pub(super) fn check<'f>(
                 (1..=MOST_FLOWS).contains(&section.most_flows),
                 "most_flows",
                 "1 to 16777216",
+            ),
+        ];
+        if let Some((_, field, must)) = checks.into_iter().find(|(right, ..)| !right) {
+            return Err(SyncError::Setting {
+                group: name.clone(),
+                field,
+                must: must.to_owned(),
+            });
+        }
+        check_snapshots(section, names)?;
+    }
+    Ok(())
+}
+
+fn check_snapshots<'f>(
+    section: &'f FlowsFile,
+    names: &mut BTreeSet<&'f str>,
+) -> Result<(), SyncError> {
+    for snapshots in &section.snapshots {
+        let name = &snapshots.name;
+        let values = u64::from(snapshots.elements) * u64::from(snapshots.arrays);
+        let classes = &section.classes;
+        let checks = [
+            (
+                (1..=64).contains(&name.len()) && names.insert(name.as_str()),
+                "name",
+                "1 to 64 bytes that no group, no flows and no other snapshots have",
+            ),
+            (
+                (1..=u64::from(MOST_ELEMENTS)).contains(&values),
+                "elements",
+                "1 or more, and with `arrays` at most 1048576 values",
+            ),
+            (
+                classes.is_empty() || classes.contains(&snapshots.class),
+                "class",
+                "one of the section's `classes`",
             ),
         ];
         if let Some((_, field, must)) = checks.into_iter().find(|(right, ..)| !right) {

@@ -1,10 +1,15 @@
 //! Requests about the flows that an engine follows.
 
+use std::collections::BTreeMap;
+
+use stateplane_observe::Life;
+
 use super::SyncServer;
 use crate::clock::boot_time_us;
 use crate::sync::flows::Flows;
 use crate::sync::{
-    FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport, FlowsRequest, Reply, ViewError,
+    FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport, FlowsRequest, Reply,
+    SnapshotRecord, SnapshotsReading, ViewError,
 };
 
 impl SyncServer {
@@ -39,6 +44,45 @@ impl SyncServer {
     /// [`ViewError::UnknownFlows`], [`ViewError::Standby`].
     pub fn flows_present(&mut self, name: &str) -> Result<Option<FlowsReading>, ViewError> {
         Ok(self.flows_of(name)?.reading(boot_time_us()))
+    }
+
+    fn snapshots_of(&self, name: &str) -> Result<&Flows, ViewError> {
+        let flows = &self.work()?.flows;
+        let found = flows.iter().find(|flows| flows.has_snapshots(name));
+        found.ok_or_else(|| {
+            let known = self.file.flows.iter().flat_map(|flows| &flows.snapshots);
+            let known = known.map(|snapshots| snapshots.name.as_str());
+            ViewError::UnknownFlows {
+                name: name.to_owned(),
+                known: known.collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+
+    /// The newest complete snapshots of arrays of programs in bounded inconsistency, those of dead
+    /// switches too.
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::UnknownFlows`], [`ViewError::Standby`]; [`ViewError::FlowsIncomplete`] before all
+    /// records were read.
+    pub fn snapshots(&self, name: &str) -> Result<SnapshotsReading, ViewError> {
+        let flows = self.snapshots_of(name)?;
+        flows.snapshots(boot_time_us(), name)
+    }
+
+    /// The next snapshot that is newer than the one of its life whose number `after` has; `None` if none
+    /// has come yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::UnknownFlows`], [`ViewError::Standby`].
+    pub fn snapshot_after(
+        &self,
+        name: &str,
+        after: &BTreeMap<Life, u32>,
+    ) -> Result<Option<SnapshotRecord>, ViewError> {
+        Ok(self.snapshots_of(name)?.snapshot_after(name, after))
     }
 
     /// The sections of the file that name flows, with their counts, in its order.

@@ -4,6 +4,7 @@ use super::hex;
 use crate::view::print::line;
 use serde_json::{Value, json};
 use stateplane_view::proto::v1;
+use stateplane_view::unpack;
 
 /// Prints answers.
 #[derive(Clone, Copy)]
@@ -68,6 +69,15 @@ fn flow_text(flow: &v1::Flow) -> String {
     format!("{shard} {key} {state} {epoch} {sequence} {}", lease(flow))
 }
 
+fn snapshot_json(snapshot: &v1::Snapshot) -> Value {
+    json!({
+        "switch": snapshot.switch,
+        "incarnation": snapshot.incarnation,
+        "number": snapshot.number,
+        "values": unpack(&snapshot.values).collect::<Vec<_>>(),
+    })
+}
+
 /// Names of the columns of flows.
 const COLUMNS: &str = "# shard key state epoch sequence lease";
 
@@ -122,6 +132,49 @@ impl FlowsPrinter {
         if said.done {
             line(format!("{state} under lease {epoch}, number {sequence}"));
         }
+    }
+
+    /// Arrays of which a store has snapshots.
+    pub fn snapshots(self, name: &str, said: &v1::ReadSnapshotsResponse) {
+        let told = said.told.as_ref();
+        let arrays = said.arrays.max(1) as usize;
+        if self.json {
+            let snapshots: Vec<Value> = said.snapshots.iter().map(snapshot_json).collect();
+            return line(json!({
+                "name": name,
+                "told": told_json(told),
+                "arrays": said.arrays,
+                "merged": unpack(&said.merged).collect::<Vec<_>>(),
+                "snapshots": snapshots,
+            }));
+        }
+        line(format!("# {}", told_text(told)));
+        for snapshot in &said.snapshots {
+            let v1::Snapshot {
+                switch,
+                incarnation,
+                number,
+                ..
+            } = snapshot;
+            line(format!(
+                "# switch {switch}, start {incarnation}: snapshot {number}"
+            ));
+        }
+        if said.snapshots.is_empty() {
+            line("# no snapshot is complete");
+        }
+        let values: Vec<u64> = unpack(&said.merged).collect();
+        for (element, values) in values.chunks(arrays).enumerate() {
+            let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+            line(format!("{element} {}", values.join(" ")));
+        }
+    }
+
+    /// A snapshot that came.
+    pub fn snapshot(self, name: &str, snapshot: &v1::Snapshot) {
+        let mut said = snapshot_json(snapshot);
+        said["name"] = json!(name);
+        line(said);
     }
 
     /// A notification.
