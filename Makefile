@@ -147,6 +147,7 @@ soak: build tools
 	for scenario in $(SYNC); do \
 	  $(STATEPLANE) sim --program sync --scenario $$scenario --first-seed 100000 --seeds 2000; \
 	done
+	STATEPLANE_OBSERVED=5000 $(CARGO) test --release --quiet --package stateplane-observe --test walk
 	STATEPLANE_KILLS=100 $(CARGO) test --release --quiet --package stateplane-cli --test cluster -- \
 	  --nocapture any_server_may_be_killed
 	STATEPLANE_DOCS=1 $(CARGO) test --release --quiet --package stateplane-cli --test docs

@@ -473,7 +473,7 @@ fn snapshots_of_switches_are_read_merged_and_followed() {
     let more = [
         "sketch", "--count", "1", "--after", "1:7:1", "--after", "2:7:4",
     ];
-    let mut watcher = Running::start(&mut stateplane(&[&watch[..], &more].concat()));
+    let watcher = Running::start(&mut stateplane(&[&watch[..], &more].concat()));
     bed.switch.write_element(1, 2, 1, 200);
     let output = watcher.finish(PATIENCE);
     let next: Value = serde_json::from_slice(&output.stdout).expect("JSON");

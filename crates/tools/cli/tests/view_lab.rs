@@ -50,6 +50,10 @@ fn views_stay_true_while_a_switch_that_is_protected_and_synchronised_is_killed()
     for group in groups {
         assert!(count(group, "told") > 100, "{report}");
     }
+    // So are the numbers that the store has, whichever switch is dead, and flows are changed under traffic.
+    let stored = &report["view"]["stored"];
+    assert!(count(stored, "changes") > 5, "{report}");
+    assert!(count(stored, "told") > 100, "{report}");
     // The killed switch was read while it was dead, and both starts of it count.
     assert!(count(&groups[0], "dead") > 50, "{report}");
     let sent = report["sent"].as_u64().expect("a count");

@@ -2,11 +2,13 @@
 //!
 //! An engine of sync follows a register of both switches (`lab/view.toml`). A client reads both
 //! views again and again for the whole run; what it was told is compared with what the hosts know of
-//! their packets, whose answers say which switch they crossed.
+//! their packets, whose answers say which switch they crossed. It reads and changes the flows that the
+//! store has, too.
 
 mod judge;
 mod reader;
 mod report;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod truth;
@@ -25,6 +27,7 @@ use judge::judge;
 use reader::{INTERVAL_MS, Reading};
 use stateplane_history::replication::History;
 use std::time::{Duration, Instant};
+use stored::judge_stored;
 use truth::{Silences, Truth};
 
 /// Name of the scenario.
@@ -33,6 +36,8 @@ pub const NAME: &str = "view";
 const SWITCHES: [&str; 2] = ["s1", "s2"];
 /// Locations at which each switch counts packets, by their source ports.
 const LOCATIONS: usize = 64;
+/// Flows of the engine: the numbers, as the store has them.
+const FLOWS: &str = "numbers";
 /// Node of the engine.
 const ENGINE: &str = "engine";
 /// The engine's address for clients, in its node.
@@ -56,6 +61,7 @@ impl Client {
         for switch in SWITCHES {
             words.extend(["--group", switch]);
         }
+        words.extend(["--flows", FLOWS]);
         lab.spawn(ENGINE, "view-reader", &agent(&words)).map(Self)
     }
 
@@ -81,5 +87,11 @@ pub(super) fn examine(
     moves: &[(Fault, Move)],
 ) -> (ViewReport, Vec<String>) {
     let silences = Silences::of(moves);
-    judge(readings, &Truth::of(history, &silences), &silences)
+    let truth = Truth::of(history, &silences);
+    let (mut report, mut wrong) = judge(readings, &truth, &silences);
+    let servers_fail = moves.iter().any(|(fault, _)| fault.is_of_store());
+    let (stored, objections) = judge_stored(readings, &truth, servers_fail);
+    report.stored = stored;
+    wrong.extend(objections);
+    (report, wrong)
 }

@@ -121,3 +121,30 @@ fn each_setting_of_flows_has_a_range() {
         assert!(refused.to_string().contains(wrong), "{refused}");
     }
 }
+
+#[test]
+fn each_setting_of_snapshots_has_a_range() {
+    let whole = "[[flows.snapshots]]\nname = \"a\"\nclass = 3\nelements = 8\n";
+    let text = format!("{FLOWS}{whole}");
+    let file = SyncEngineFile::parse("engine.toml".as_ref(), &text).expect("whole");
+    let snapshots = &file.flows[0].snapshots[0];
+    assert_eq!((snapshots.arrays, snapshots.merge), (1, MergeName::Add));
+    for (old, new, field) in [
+        ("\"a\"", "\"nat\"", "name"),
+        ("\"a\"", "\"\"", "name"),
+        ("elements = 8", "elements = 0", "elements"),
+        ("elements = 8", "elements = 1048576\narrays = 2", "elements"),
+        ("elements = 8", "elements = 8\narrays = 0", "elements"),
+        ("60000\n", "60000\nclasses = [1]\n", "class"),
+    ] {
+        let refused = SyncEngineFile::parse("engine.toml".as_ref(), &text.replace(old, new));
+        let refused = refused.expect_err(new);
+        assert!(
+            matches!(&refused, SyncError::Setting { field: said, .. } if *said == field),
+            "{new}: {refused}"
+        );
+    }
+    let wrong = text.replace("elements = 8", "elements = 8\nmerge = \"least\"");
+    let refused = SyncEngineFile::parse("engine.toml".as_ref(), &wrong).expect_err("no operation");
+    assert_eq!(refused.code(), "H502");
+}

@@ -134,6 +134,7 @@ impl Followed {
             retry_us: 20_000,
             most_flows: 100,
             writes: true,
+            snapshots: Vec::new(),
         };
         settings(&mut file);
         let flows = Flows::begin(1_000_000, &file, 0).expect("settings");

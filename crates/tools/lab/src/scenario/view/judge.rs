@@ -156,6 +156,7 @@ impl<'a> Watched<'a> {
                     let what = format!("the last view of a dead switch is refused: {because}");
                     self.object(at, &what);
                 }
+                Answer::Changed(_) => {}
             }
         }
         let begins = at < self.from_us + BEGINNING_US;
@@ -173,7 +174,7 @@ impl<'a> Watched<'a> {
                 let current = life.is_none_or(|life| *life + 1 == begun);
                 seen.bound.is_some() && seen.age_us <= YOUNG_US && current
             }
-            Answer::Refused(_) => false,
+            Answer::Refused(_) | Answer::Changed(_) => false,
         };
         self.report.late += u64::from(!young);
     }

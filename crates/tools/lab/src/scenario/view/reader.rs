@@ -1,5 +1,6 @@
 //! A client of the engine that reads views again and again, and writes down what it was told.
 
+use super::stored::follow_flows;
 use crate::agent::{now_us, stop_at_end_of_input};
 use crate::error::LabError;
 use clap::Args;
@@ -9,6 +10,7 @@ use stateplane_view::{code_of, connect, unpack};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tonic::Status;
 
 /// Milliseconds between two readings of a group.
 pub(super) const INTERVAL_MS: u64 = 20;
@@ -22,6 +24,9 @@ pub struct ReaderArguments {
     /// Groups of the engine; may be given several times.
     #[arg(long = "group", required = true)]
     pub groups: Vec<String>,
+    /// Flows of the engine, which are read as often and changed now and then.
+    #[arg(long)]
+    pub flows: Option<String>,
     /// Milliseconds between two readings of a group, which is also the time that the engine has
     /// for an answer.
     #[arg(long)]
@@ -49,6 +54,8 @@ pub enum Answer {
     View(Seen),
     /// Code and text of a refusal.
     Refused(String),
+    /// A flow that the store has was changed; code and text of a refusal if it was not.
+    Changed(Option<String>),
 }
 
 /// A complete view, and what is promised of it.
@@ -86,6 +93,28 @@ fn seen(said: &ReadAllValuesResponse) -> Answer {
     })
 }
 
+/// Code and text of a refusal.
+pub(super) fn reason(status: &Status) -> String {
+    let code = code_of(status).unwrap_or_default();
+    format!("{code} {}", status.message())
+}
+
+/// Writes a line of JSON: the answer to a request, with when it was asked and answered.
+pub(super) fn write_down(
+    group: &str,
+    (asked_us, answered_us): (u64, u64),
+    answer: Answer,
+) -> io::Result<()> {
+    let reading = Reading {
+        group: group.to_owned(),
+        asked_us,
+        answered_us,
+        answer,
+    };
+    let line = serde_json::to_string(&reading).map_err(io::Error::other)?;
+    writeln!(io::stdout().lock(), "{line}")
+}
+
 /// Reads one group until `stop`, and writes a line of JSON for each answer.
 async fn follow(arguments: &ReaderArguments, group: &str, stop: &AtomicBool) -> io::Result<()> {
     let interval = Duration::from_millis(arguments.interval_ms);
@@ -106,19 +135,9 @@ async fn follow(arguments: &ReaderArguments, group: &str, stop: &AtomicBool) -> 
         let answered_us = now_us();
         let answer = match said {
             Ok(said) => seen(said.get_ref()),
-            Err(status) => {
-                let code = code_of(&status).unwrap_or_default();
-                Answer::Refused(format!("{code} {}", status.message()))
-            }
+            Err(status) => Answer::Refused(reason(&status)),
         };
-        let reading = Reading {
-            group: group.to_owned(),
-            asked_us,
-            answered_us,
-            answer,
-        };
-        let line = serde_json::to_string(&reading).map_err(io::Error::other)?;
-        writeln!(io::stdout().lock(), "{line}")?;
+        write_down(group, (asked_us, answered_us), answer)?;
     }
     Ok(())
 }
@@ -136,16 +155,22 @@ pub fn reader(arguments: &ReaderArguments) -> Result<(), LabError> {
         reason,
     };
     let stop = stop_at_end_of_input().map_err(failed)?;
-    let run = |group: &str| {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .build()?;
-        runtime.block_on(follow(arguments, group, &stop))
+            .build()
     };
+    let run = |group: &str| runtime()?.block_on(follow(arguments, group, &stop));
     std::thread::scope(|scope| {
         // A group whose view is incomplete lets no other wait.
         let groups = arguments.groups.iter();
-        let threads: Vec<_> = groups.map(|group| scope.spawn(|| run(group))).collect();
+        let mut threads: Vec<_> = groups.map(|group| scope.spawn(|| run(group))).collect();
+        if let Some(flows) = &arguments.flows {
+            threads.push(scope.spawn(|| {
+                let runtime = runtime()?;
+                runtime.block_on(follow_flows(arguments, flows, &stop))
+            }));
+        }
         threads.into_iter().try_for_each(|thread| {
             thread
                 .join()

@@ -32,18 +32,38 @@ pub struct GroupReport {
     pub received: u64,
 }
 
+/// Report on the view of flows that the store has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StoredReport {
+    /// Readings.
+    pub readings: u64,
+    /// Of these, such as were refused or too old.
+    pub late: u64,
+    /// Greatest age, in ms.
+    pub greatest_age_ms: f64,
+    /// Changes that were made.
+    pub changes: u64,
+    /// Changes that did not come in time, or whose outcome is unknown.
+    pub in_vain: u64,
+    /// Packets that the last numbers of all flows tell.
+    pub told: u64,
+}
+
 /// Report on the views.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ViewReport {
     /// By switch.
     pub groups: Vec<GroupReport>,
+    /// Of the store.
+    pub stored: StoredReport,
 }
 
 impl ViewReport {
-    /// True if views of all switches were read, and packets were told.
+    /// True if views of all switches and of the store were read, packets were told, and flows changed.
     pub(in super::super) fn bites(&self) -> bool {
         let read = |group: &GroupReport| group.heard > 0 && group.told > 0;
-        !self.groups.is_empty() && self.groups.iter().all(read)
+        let stored = self.stored.told > 0 && self.stored.changes > 0;
+        stored && !self.groups.is_empty() && self.groups.iter().all(read)
     }
 }
 
@@ -70,6 +90,17 @@ impl fmt::Display for ViewReport {
             }
             writeln!(f)?;
         }
-        Ok(())
+        let stored = &self.stored;
+        writeln!(
+            f,
+            "      view of the store: {} readings, {} of them late; age {:.1} ms (greatest); {} packets \
+             told; {} changes made, {} in vain",
+            stored.readings,
+            stored.late,
+            stored.greatest_age_ms,
+            stored.told,
+            stored.changes,
+            stored.in_vain,
+        )
     }
 }

@@ -2,8 +2,9 @@
 
 use super::judge::{BEGINNING_US, RECOVERY_US, judge};
 use super::reader::{Answer, Reading, Seen};
+use super::stored::judge_stored;
 use super::truth::{Silence, Silences, Truth, location};
-use super::{LOCATIONS, SWITCHES, ViewReport};
+use super::{FLOWS, LOCATIONS, SWITCHES, ViewReport};
 use crate::scenario::fault::Fault;
 use crate::scenario::report::Move;
 use stateplane_history::replication::Flow;
@@ -87,7 +88,7 @@ fn seen(readings: &mut [Reading], switch: usize, at: u64) -> &mut Seen {
         .filter(|it| it.group == SWITCHES[switch] && it.asked_us >= at);
     match &mut later.next().unwrap().answer {
         Answer::View(seen) => seen,
-        Answer::Refused(_) => unreachable!("readings are views"),
+        _ => unreachable!("readings are views"),
     }
 }
 
@@ -130,6 +131,9 @@ fn a_clean_run_has_no_objection() {
     let truth = truth();
     let (report, wrong) = judge(&readings(&truth), &truth, &silences());
     assert_eq!(wrong, [""; 0]);
+    assert!(!report.bites(), "nobody read what the store has");
+    let (stored, _) = judge_stored(&stored(&truth), &truth, false);
+    let report = ViewReport { stored, ..report };
     assert!(report.bites(), "{report:?}");
     let [first, second] = &report.groups[..] else {
         panic!("{report:?}");
@@ -274,4 +278,71 @@ fn a_location_follows_from_the_source_port_of_the_key() {
     assert_eq!(of(&key), Some(0x0fa0 % LOCATIONS));
     assert_eq!(of(&format!("{key}#3")), Some(32));
     assert_eq!((of("a"), of("")), (None, None));
+}
+
+/// The store's view in readings that lag by nothing, and a change that is made.
+fn stored(truth: &Truth) -> Vec<Reading> {
+    let mut readings = Vec::new();
+    for at in (START..END).step_by(STEP as usize) {
+        let asked_us = at + 10_000;
+        let mut values = vec![0; LOCATIONS];
+        values[PLACE] = truth.received_at(PLACE, asked_us - AGE);
+        let seen = Seen {
+            bound: Some(0),
+            age_us: AGE,
+            values,
+            ..Seen::default()
+        };
+        for answer in [Answer::View(seen), Answer::Changed(None)] {
+            readings.push(Reading {
+                group: FLOWS.to_owned(),
+                asked_us,
+                answered_us: asked_us + 500,
+                answer,
+            });
+        }
+    }
+    readings
+}
+
+#[test]
+fn each_objection_to_the_view_of_the_store_is_raised() {
+    let truth = truth();
+    let (report, wrong) = judge_stored(&stored(&truth), &truth, false);
+    assert_eq!(wrong, [""; 0]);
+    assert!(report.told > 100 && report.late == 0 && report.changes == report.readings);
+    let spoiled = |spoil: &dyn Fn(usize, &mut Answer), servers_fail| {
+        let mut readings = stored(&truth);
+        for (at, reading) in readings.iter_mut().enumerate() {
+            spoil(at, &mut reading.answer);
+        }
+        let (_, wrong) = judge_stored(&readings, &truth, servers_fail);
+        wrong.join("; ")
+    };
+    let view = |spoil: fn(usize, &mut Seen)| {
+        move |at: usize, answer: &mut Answer| {
+            if let Answer::View(seen) = answer {
+                spoil(at, seen);
+            }
+        }
+    };
+    let low = view(|at, seen| seen.values[PLACE] -= u64::from(at > 200));
+    assert!(spoiled(&low, false).contains("had come back"));
+    let high = view(|_, seen| seen.values[PLACE] += 2);
+    assert!(spoiled(&high, false).contains("had been sent"));
+    // Numbers of a flow that nobody sends.
+    let back = view(|at, seen| seen.values[0] = u64::from(at == 100));
+    assert!(spoiled(&back, false).contains("step back from 1 to 0"));
+    let late = view(|at, seen| seen.age_us += if at > 150 { 300_000 } else { 0 });
+    assert!(spoiled(&late, false).contains("older than 200 ms"));
+    assert_eq!(spoiled(&late, true), "");
+    let refused = |code: &'static str| {
+        move |_: usize, answer: &mut Answer| {
+            if let Answer::Changed(refused) = answer {
+                *refused = Some(format!("{code} it is refused"));
+            }
+        }
+    };
+    assert!(spoiled(&refused("SYNC032"), false).contains("a change is refused: SYNC032"));
+    assert_eq!(spoiled(&refused("SYNC024"), false), "");
 }

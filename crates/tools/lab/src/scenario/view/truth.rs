@@ -173,6 +173,12 @@ impl Truth {
         until(self.received.get(&of), at)
     }
 
+    /// Packets of a location that had come back by a time, whichever life of a switch they crossed.
+    pub(super) fn received_at(&self, location: usize, at: u64) -> u64 {
+        let came = self.received.iter().filter(|(of, _)| of.2 == location);
+        came.map(|(_, times)| until(Some(times), at)).sum()
+    }
+
     /// Packets of a location of which nothing came back: perhaps they were counted.
     pub(super) fn lost(&self, location: usize) -> u64 {
         let came = self.received.iter().filter(|(of, _)| of.2 == location);
