@@ -29,6 +29,9 @@ const CONTROLLER: u8 = 100;
 /// Last number of the address of the switch.
 const SWITCH: u8 = 200;
 
+/// Last number of the address of an engine that follows the flows, and its number among switches.
+const ENGINE: u8 = 9;
+
 /// Silence after which a server is taken for dead.
 pub const DETECTION: Duration = Duration::from_millis(300);
 
@@ -59,7 +62,8 @@ pub struct Flow {
     request: u32,
     epoch: u32,
     sequence: u32,
-    acknowledged: u32,
+    /// Number of the last write that was acknowledged.
+    pub acknowledged: u32,
     asked: Option<Instant>,
     answered: Option<Instant>,
     /// Writes that were acknowledged.
@@ -259,7 +263,7 @@ fn write_keys(folder: &Path, network: u8, controllers: &[u8]) {
     let stores = SERVERS.iter().map(|host| (10 + host, *host));
     let ends: Vec<(u8, u8)> = stores
         .chain(controllers.iter().map(|host| (*host, *host)))
-        .chain([(1, SWITCH)])
+        .chain([(1, SWITCH), (ENGINE, ENGINE)])
         .collect();
     for (id, host) in &ends {
         let mut text = format!("id = {id}\n");
@@ -282,6 +286,7 @@ fn keys_of(folder: &Path, host: u8) -> PathBuf {
 /// A deployment that runs.
 pub struct Cluster {
     network: u8,
+    request_port: u16,
     with: With,
     folder: TempDir,
     path: PathBuf,
@@ -348,6 +353,7 @@ impl Cluster {
         });
         let mut cluster = Cluster {
             network,
+            request_port,
             with,
             folder,
             path,
@@ -403,6 +409,39 @@ impl Cluster {
         self.stores.insert(host, start(&arguments));
     }
 
+    /// Starts an engine that follows the flows of all servers, by the name `counts`; gives it, and the
+    /// address at which it serves clients.
+    pub fn start_engine(&self) -> (Running, String) {
+        let own = self.address(ENGINE);
+        let listener = TcpListener::bind((own, 0)).unwrap();
+        let rpc = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        let stores = SERVERS.map(|host| format!("{}:{}", self.address(host), self.request_port));
+        let data = self.folder().join("engine");
+        let text = format!(
+            "listen = \"{own}\"\ndata = {data:?}\nrpc = \"{rpc}\"\n[[flows]]\nname = \"counts\"\n\
+             stores = {stores:?}\nswitch = {ENGINE}\n"
+        );
+        let path = self.folder().join("engine.toml");
+        std::fs::write(&path, text).unwrap();
+        let path = path.display().to_string();
+        let keys = keys_of(self.folder(), ENGINE).display().to_string();
+        let mut arguments = vec!["engine", &path];
+        if self.with.keys {
+            arguments.extend(["--keys", &keys]);
+        }
+        (start(&arguments), rpc)
+    }
+
+    /// Runs `stateplane` with `arguments` while the load goes on.
+    pub fn run(&mut self, arguments: &[&str]) -> Output {
+        let mut running = Running::start(&mut stateplane(arguments));
+        while running.ended().is_none() {
+            self.client.step();
+        }
+        running.finish(PATIENCE)
+    }
+
     /// Sends a signal to a server.
     pub fn signal(&mut self, host: u8, name: &str) {
         self.stores.get_mut(&host).unwrap().signal(name);
@@ -421,11 +460,7 @@ impl Cluster {
     pub fn ctl(&mut self, arguments: &[&str]) -> Output {
         let path = self.path.display().to_string();
         let begin = ["ctl", "store", "--config", &path];
-        let mut running = Running::start(&mut stateplane(&[&begin, arguments].concat()));
-        while running.ended().is_none() {
-            self.client.step();
-        }
-        running.finish(PATIENCE)
+        self.run(&[&begin, arguments].concat())
     }
 
     /// Runs [`Cluster::ctl`], which must succeed, and returns its output. Gives what it wrote.
