@@ -113,7 +113,7 @@ header! {
     }
 }
 
-/// What an answer says of a flow.
+/// A flow in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Its shard.
@@ -124,13 +124,13 @@ pub struct Record<'a> {
     pub epoch: u32,
     /// Number of the state; 0 of one that is gone.
     pub sequence: u32,
-    /// Who has a lease; `None` if the record is gone.
+    /// Holder of a lease; `None` if the record is gone.
     pub lease: Option<Holding>,
     /// The state, at most 65,535 bytes; empty of one that is gone.
     pub state: &'a [u8],
 }
 
-/// Who has a lease of a flow.
+/// Holder of a lease of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Holding {
@@ -211,7 +211,7 @@ fn summed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a datagram. What the records of an answer say is checked by [`Answer::records`].
+    /// Reads a datagram. [`Answer::records`] checks the records of an answer.
     ///
     /// # Errors
     ///

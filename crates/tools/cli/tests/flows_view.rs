@@ -51,7 +51,7 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a switch has of a flow.
+/// A flow's lease, as a switch has it.
 #[derive(Clone, Copy, Debug)]
 struct Lease {
     shard: u16,
@@ -298,7 +298,7 @@ fn flows_of_a_chain_are_read_changed_and_watched() {
     assert_eq!(listed[0]["told"]["chains"], 1);
     assert_eq!(listed[0]["told"]["flows"], 1);
 
-    // What a switch was told to be written before a read is in it.
+    // A read has all that a switch was told to be written before it.
     let mut other = bed.switch.lease(3, two);
     let written = bed.switch.write(&mut other, &9u64.to_be_bytes());
     assert_eq!(written, Ok(()));

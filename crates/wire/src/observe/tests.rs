@@ -68,7 +68,7 @@ fn questions_and_answers_come_back() {
     assert_eq!(records.unwrap(), expected);
 }
 
-/// What authenticates requests looks at one place for the switch that a datagram names.
+/// The check of a sealed request looks at one place for the switch that it names.
 #[test]
 fn a_question_names_its_observer_where_a_request_names_its_switch() {
     let at = crate::replication::field::SWITCH_ID * 8;

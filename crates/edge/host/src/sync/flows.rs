@@ -126,7 +126,7 @@ impl Flows {
         self.observer.flows().map(record).collect()
     }
 
-    /// What `request` asks for, of the view as it is.
+    /// The flows for which `request` asks, of the view as it is.
     fn chosen(&mut self, now: u64, request: &FlowsRequest) -> Option<FlowsReading> {
         let told = self.observer.told(now)?;
         let is_chosen = |key: &Key| request.class.is_none_or(|class| key.class() == class);

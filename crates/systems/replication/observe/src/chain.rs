@@ -18,7 +18,7 @@ const MOST_TRIES: u32 = 3;
 /// Most µs between two repeats, in multiples of the first.
 const LONGEST_RETRY: u64 = 16;
 
-/// What the observer does about a chain.
+/// The observer's step with a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// It waits until the next look is due.
@@ -37,7 +37,7 @@ struct Parts {
     bodies: Vec<Option<Vec<u8>>>,
 }
 
-/// What came of a datagram of an answer.
+/// Effect of a datagram of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// It answers no question that is open.

@@ -149,7 +149,7 @@ enum Phase {
     Settling { since: u64, outcome: Outcome },
 }
 
-/// What an answer of the store brought.
+/// Effect of an answer of the store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing.

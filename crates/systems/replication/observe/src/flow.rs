@@ -14,7 +14,7 @@ pub struct Flow {
     pub epoch: u32,
     /// Number of the state.
     pub sequence: u32,
-    /// Who has a lease.
+    /// Holder of a lease.
     pub lease: Holding,
     /// The view's revision when it got the flow as it is.
     pub revision: u64,

@@ -43,7 +43,7 @@ pub enum Event {
     },
     /// A change has ended.
     Done {
-        /// What [`Observer::begin`] gave.
+        /// The ticket that [`Observer::begin`] gave.
         ticket: u64,
         /// Its end.
         outcome: Outcome,
@@ -402,7 +402,7 @@ impl Observer {
             }
             match next {
                 Some(datagram) => self.send(datagram),
-                // What is due has a datagram.
+                // A chain that is due has a datagram.
                 None => break,
             }
         }

@@ -43,7 +43,7 @@ pub struct FlowRecord {
     pub epoch: u32,
     /// Number of the state.
     pub sequence: u32,
-    /// Who has a lease.
+    /// Holder of a lease.
     pub lease: Holding,
     /// The view's revision at which the record changed last.
     pub revision: u64,

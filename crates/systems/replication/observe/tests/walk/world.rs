@@ -35,7 +35,7 @@ pub struct Off {
 /// A seed's end.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What the judge objected to first.
+    /// The judge's first objection.
     pub objection: Option<String>,
     /// Ticks at which the view was complete.
     pub told: u64,

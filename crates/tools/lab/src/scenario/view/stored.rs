@@ -3,7 +3,7 @@
 //!
 //! * The view goes on, whichever switch is dead, as long as the store's servers are there.
 //! * No number steps back, over all switches and all their starts.
-//! * What is told is true, with E = 0: the numbers of the flows of a location together are at least the
+//! * The view is true, with E = 0: the numbers of the flows of a location together are at least the
 //!   packets that had come back before the view's age, and at most those that had been sent.
 //! * Changes of flows under traffic, which take the lease from the switch that has it, are made. Each adds
 //!   nothing, so that numbers go on; the history of the hosts says whether they do.

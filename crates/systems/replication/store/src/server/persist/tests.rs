@@ -70,7 +70,7 @@ fn a_head_comes_back_with_what_its_successor_may_lack() {
     assert_eq!((replica(&back).applied(), replica(&back).base()), (5, 0));
 }
 
-/// What a server answers to an observer of chain 0.
+/// The answer of a server to an observer of chain 0.
 fn observed(server: &mut Server) -> Vec<Vec<u8>> {
     let question = observe::Observe {
         parts: 4,
