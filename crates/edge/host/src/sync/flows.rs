@@ -12,6 +12,7 @@ use stateplane_wire::replication::{Key, RefusalCode};
 
 use super::report::FlowsReport;
 use super::{FlowsFile, Reply, SyncError, ViewError};
+use crate::clock::boot_time_us;
 
 pub use request::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest};
 pub use snapshots::{SnapshotRecord, SnapshotsReading};
@@ -23,6 +24,19 @@ mod snapshots;
 
 /// Reads and changes that wait at one time, each.
 const MOST_WAITING: usize = 64;
+
+/// Times as long as packing a view took, for which subscribers are told that view.
+const RESTS: u64 = 9;
+
+/// A view whose records were packed.
+#[derive(Clone, Copy)]
+struct Packed {
+    revision: u64,
+    /// Time as of which it is, in µs.
+    as_of: u64,
+    /// Time until which subscribers are told it, in µs.
+    rests_until: u64,
+}
 
 /// Longest number that an addition takes, in bytes.
 const WIDEST: u8 = 8;
@@ -42,9 +56,9 @@ type Answer = Box<dyn FnOnce() + Send>;
 pub(super) struct Flows {
     pub(super) file: FlowsFile,
     pub(super) observer: Observer,
-    /// The records of all flows, and the revision of the view that they are of.
+    /// The records of all flows, and of which view they are.
     records: Arc<Vec<FlowRecord>>,
-    packed: Option<u64>,
+    packed: Option<Packed>,
     reads: Vec<WaitingRead>,
     changes: BTreeMap<u64, Reply<FlowsDone>>,
     answers: Vec<Answer>,
@@ -98,14 +112,37 @@ impl Flows {
     pub(super) fn reading(&mut self, now: u64) -> Option<FlowsReading> {
         let told = self.observer.told(now)?;
         let revision = self.observer.revision();
-        if self.packed != Some(revision) {
+        if self.packed.is_none_or(|packed| packed.revision != revision) {
+            let begin = boot_time_us();
             self.records = Arc::new(self.packed_anew());
-            self.packed = Some(revision);
+            let end = boot_time_us();
+            self.packed = Some(Packed {
+                revision,
+                as_of: now.saturating_sub(told.age_us),
+                rests_until: now + RESTS * (end - begin),
+            });
         }
         Some(FlowsReading {
             told,
             records: self.records.clone(),
         })
+    }
+
+    /// The whole view as it is, or as it was if it was packed of late: packing a view of many flows takes the
+    /// engine's time, of which subscribers get a part. `None` while it is incomplete.
+    pub(super) fn present(&mut self, now: u64) -> Option<FlowsReading> {
+        let mut told = self.observer.told(now)?;
+        let revision = self.observer.revision();
+        let rests = |packed: &Packed| packed.revision != revision && now < packed.rests_until;
+        match self.packed.filter(rests) {
+            Some(packed) => {
+                told.age_us = now.saturating_sub(packed.as_of);
+                told.flows = self.records.len();
+                let records = self.records.clone();
+                Some(FlowsReading { told, records })
+            }
+            None => self.reading(now),
+        }
     }
 
     /// All records; those that did not change share their states with the present ones.
@@ -159,7 +196,8 @@ impl Flows {
                 "{MOST_WAITING} reads of flows"
             ))));
         }
-        if request.fresh {
+        let told = self.observer.told(now);
+        if request.fresh || !told.is_some_and(|told| request.is_met_by(&told)) {
             self.observer.look_again(now);
         }
         self.reads.push(WaitingRead {

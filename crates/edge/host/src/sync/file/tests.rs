@@ -85,7 +85,7 @@ fn flows_alone_are_followed_and_have_usual_values() {
     let stores: Vec<String> = flows.stores.iter().map(ToString::to_string).collect();
     assert_eq!(stores, ["10.0.1.1:4793", "10.0.1.2:99"]);
     assert!(flows.classes.is_empty() && flows.writes && file.groups.is_empty());
-    assert_eq!((flows.poll_us, flows.retry_us), (10_000, 20_000));
+    assert_eq!((flows.poll_us, flows.retry_us), (100_000, 20_000));
     assert_eq!(flows.most_flows, 1 << 20);
 }
 

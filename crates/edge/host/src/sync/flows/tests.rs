@@ -273,6 +273,42 @@ fn states_that_did_not_change_are_shared_with_earlier_readings() {
 }
 
 #[test]
+fn subscribers_are_told_a_view_whose_packing_took_long_for_a_while() {
+    let mut followed = Followed::complete(three());
+    followed.flows.reading(followed.now).expect("a view");
+    let rests_until = followed.now + 1_000_000;
+    let packed = followed.flows.packed.as_mut().expect("a view");
+    packed.rests_until = rests_until;
+    // As long as nothing changes, the view is as young as it is.
+    followed.go_on(30_000);
+    let same = followed.flows.present(followed.now).expect("a view");
+    assert!(same.told.age_us < 15_000, "{:?}", same.told);
+    let set = Operation::Set(b"xx".to_vec());
+    followed.changed(key(1, 1), None, set).expect("a change");
+    let (now, begun) = (followed.now, followed.now - 30_000);
+    let old = followed.flows.present(now).expect("a view");
+    assert_ne!(&*old.records[0].state, b"xx");
+    assert!(old.told.age_us >= now - begun, "{:?}", old.told);
+    let new = followed.flows.present(rests_until).expect("a view");
+    assert_eq!(&*new.records[0].state, b"xx");
+}
+
+#[test]
+fn a_read_for_which_the_view_is_too_old_asks_the_chains() {
+    let mut followed = Followed::complete(three());
+    followed.go_on(20 * TRIP);
+    let young = FlowsRequest {
+        max_age_us: Some(5 * TRIP),
+        ..any()
+    };
+    let read = followed.read(young);
+    followed.go_on(5 * TRIP);
+    read.try_recv()
+        .expect("before the next poll")
+        .expect("a view");
+}
+
+#[test]
 fn a_fresh_read_has_what_was_acknowledged_before_it() {
     let mut followed = Followed::complete(three());
     let state = (2, b"zz".to_vec());

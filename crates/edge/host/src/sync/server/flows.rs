@@ -37,13 +37,14 @@ impl SyncServer {
         }
     }
 
-    /// All flows of the name as they are; `None` while their view is incomplete.
+    /// All flows of the name as they are, or were a short time ago, as their age says; `None` while their
+    /// view is incomplete.
     ///
     /// # Errors
     ///
     /// [`ViewError::UnknownFlows`], [`ViewError::Standby`].
     pub fn flows_present(&mut self, name: &str) -> Result<Option<FlowsReading>, ViewError> {
-        Ok(self.flows_of(name)?.reading(boot_time_us()))
+        Ok(self.flows_of(name)?.present(boot_time_us()))
     }
 
     fn snapshots_of(&self, name: &str) -> Result<&Flows, ViewError> {

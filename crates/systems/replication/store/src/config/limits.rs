@@ -26,8 +26,9 @@ pub struct Limits {
     /// Entries kept for a replica that joins while it takes the snapshot; beyond
     /// them it gets a new one.
     pub join_backlog: usize,
-    /// Changes of records that a replica keeps while observers ask for them; an observer that lacks
-    /// older ones reads all records (rule 30).
+    /// Changes of records that are kept while observers ask for them, over all shards of the key space: a
+    /// chain keeps its share, at most 65,536. An observer that lacks older ones reads all records
+    /// (rule 30).
     pub observed_changes: usize,
     /// µs of silence after which a neighbour that owes an acknowledgement is
     /// suspected.
@@ -65,7 +66,7 @@ impl Default for Limits {
             link_window: 1024,
             batch: 1400,
             join_backlog: 1 << 16,
-            observed_changes: 1 << 16,
+            observed_changes: 1 << 20,
             silence: 100_000,
             recall_first: 1_000,
             recall_bound: 32_000,

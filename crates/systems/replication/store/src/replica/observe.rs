@@ -14,6 +14,9 @@ use crate::parking::Flow;
 use crate::record::{self, Lease};
 use crate::shard::Shard;
 
+/// Most changes that a chain keeps.
+const MOST_CHANGES: usize = 1 << 16;
+
 /// Flows that changed, in the order of the entries that changed them, each once: at its last change.
 #[derive(Debug, Clone)]
 pub(super) struct Changes {
@@ -149,6 +152,16 @@ impl Replica {
         }
     }
 
+    /// Changes that this chain keeps.
+    fn most_changes(&self) -> usize {
+        let config = &self.config;
+        let own = config
+            .limits
+            .observed_changes
+            .saturating_mul(config.served.len());
+        (own / usize::from(config.shards.max(1))).clamp(1, MOST_CHANGES)
+    }
+
     /// True if the records are those that every replica has, and no other may be the tail.
     fn is_settled_tail(&self) -> bool {
         self.is_tail()
@@ -173,7 +186,7 @@ impl Replica {
             return vec![front.to_vec()];
         }
         self.counters.observed += 1;
-        let most = self.config.limits.observed_changes;
+        let most = self.most_changes();
         let changes = self.changes.take();
         let mut changes = changes.unwrap_or_else(|| Changes::new(stream, self.applied, most));
         changes.unasked = 0;
