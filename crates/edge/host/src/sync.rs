@@ -21,10 +21,7 @@ pub use error::{SyncError, ViewError};
 pub use file::{
     FlowsFile, GroupFile, MergeName, RedisFile, SnapshotsFile, SyncEngineFile, SyncEtcdFile,
 };
-pub use flows::{
-    FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest, SnapshotRecord,
-    SnapshotsReading,
-};
+pub use flows::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest, SnapshotsReading};
 pub use kept::{Kept, MOST_WRITE_IDS, Progress, Window, WriteId};
 pub use report::{FlowsReport, GroupReport, RedisReport, SyncReport};
 pub use request::{
@@ -32,5 +29,7 @@ pub use request::{
 };
 pub use server::SyncServer;
 pub use shared::{Ask, Fact, Outcomes, SharedStore, Told, tell};
-pub use stateplane_observe::{Life, MOST_LIVES, Operation as FlowOperation, Told as FlowsTold};
+pub use stateplane_observe::{
+    Complete as Snapshot, Life, MOST_LIVES, Operation as FlowOperation, Told as FlowsTold,
+};
 pub use views::LocalViews;

@@ -14,7 +14,7 @@ use tonic::{Response, Status};
 use crate::refusal::refused;
 
 /// Messages of a stream that wait for its reader; the next is made when one has left.
-pub(crate) const STREAM: usize = 1;
+const STREAM: usize = 1;
 
 /// Time between two looks for a window or snapshot that is to come.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
@@ -51,11 +51,23 @@ pub(crate) fn moments(interval_us: u64) -> Interval {
 /// A stream of messages to a client.
 pub(crate) type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// The messages of a stream, which holds its call and its place while it is open.
-pub(crate) fn messages<T: Send + 'static>(
-    receiver: mpsc::Receiver<Result<T, Status>>,
+/// The messages that `work` sends, and the refusal with which it ends, if any. They hold the call and the
+/// place of the stream while it is open.
+pub(crate) fn streamed<T: Send + 'static, W>(
     held: (Option<Arc<Call>>, OwnedSemaphorePermit),
-) -> Response<Messages<T>> {
+    work: impl FnOnce(mpsc::Sender<Result<T, Status>>) -> W,
+) -> Response<Messages<T>>
+where
+    W: Future<Output = Result<(), Status>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(STREAM);
+    let last = sender.clone();
+    let work = work(sender);
+    tokio::spawn(async move {
+        if let Err(status) = work.await {
+            let _ = last.send(Err(status)).await;
+        }
+    });
     let messages = ReceiverStream::new(receiver).map(move |message| {
         let _open = &held;
         message

@@ -7,7 +7,7 @@ use prost::bytes::Bytes;
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::sync::{
     FlowOperation, FlowRecord, FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport,
-    FlowsRequest, FlowsTold, Life, MOST_LIVES, SnapshotRecord,
+    FlowsRequest, FlowsTold, Life, MOST_LIVES, Snapshot,
 };
 use stateplane_rpc::Call;
 use stateplane_wire::observe::Holding;
@@ -15,7 +15,7 @@ use stateplane_wire::replication::Key;
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
-use crate::calls::{LOOK, Messages, STREAM, malformed, messages, moments, patience};
+use crate::calls::{LOOK, Messages, malformed, moments, patience, streamed};
 use crate::flows_subscription::FlowsSubscription;
 use crate::proto::v1::write_flow_request::Change;
 use crate::proto::v1::{self, flows_server::Flows};
@@ -222,15 +222,10 @@ impl Flows for Service {
         let (name, none) = (request.name.clone(), BTreeMap::new());
         self.ask(move |server, reply| reply(server.snapshot_after(&name, &none).map(drop)))
             .await?;
-        let (sender, receiver) = mpsc::channel(STREAM);
         let service = self.clone();
-        tokio::spawn(async move {
-            let sent = service.send_snapshots(&request.name, after, &sender).await;
-            if let Err(status) = sent {
-                let _ = sender.send(Err(status)).await;
-            }
-        });
-        Ok(messages(receiver, held))
+        Ok(streamed(held, |sender| async move {
+            service.send_snapshots(&request.name, after, &sender).await
+        }))
     }
 
     async fn list(
@@ -309,16 +304,12 @@ impl Flows for Service {
         // A name that the engine does not know is refused before the stream begins.
         self.flows_present(&request.name).await?;
         let subscription = FlowsSubscription::new(limits, request.heartbeat_us);
-        let (sender, receiver) = mpsc::channel(STREAM);
         let service = self.clone();
-        tokio::spawn(async move {
+        Ok(streamed(held, |sender| async move {
             let (name, interval_us) = (request.name, request.interval_us);
             let notified = service.notify_of_flows(&name, subscription, interval_us, &sender);
-            if let Err(status) = notified.await {
-                let _ = sender.send(Err(status)).await;
-            }
-        });
-        Ok(messages(receiver, held))
+            notified.await
+        }))
     }
 }
 
@@ -331,7 +322,7 @@ fn packed(values: &[u32]) -> Bytes {
     bytes.into()
 }
 
-fn snapshot_of(record: &SnapshotRecord) -> v1::Snapshot {
+fn snapshot_of(record: &Snapshot) -> v1::Snapshot {
     v1::Snapshot {
         switch: record.life.switch,
         incarnation: record.life.incarnation,

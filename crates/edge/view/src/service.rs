@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use crate::calls::{LOOK, Messages, STREAM, malformed, messages, moments, patience};
+use crate::calls::{LOOK, Messages, malformed, moments, patience, streamed};
 use crate::messages::{datagrams_of, group_of, shared, told_of};
 use crate::proto::v1::flows_server::FlowsServer;
 use crate::proto::v1::{self, view_server as generated};
@@ -404,14 +404,10 @@ impl generated::View for Service {
         request: Request<v1::WindowsRequest>,
     ) -> Result<Response<Self::WindowsStream>, Status> {
         let held = (Call::of(&request), self.stream()?);
-        let (sender, receiver) = mpsc::channel(STREAM);
         let (service, request) = (self.clone(), request.into_inner());
-        tokio::spawn(async move {
-            if let Err(status) = service.send_windows(request, &sender).await {
-                let _ = sender.send(Err(status)).await;
-            }
-        });
-        Ok(messages(receiver, held))
+        Ok(streamed(held, |sender| async move {
+            service.send_windows(request, &sender).await
+        }))
     }
 
     async fn subscribe(
@@ -427,14 +423,10 @@ impl generated::View for Service {
         let limits = read_request(String::new(), request.limits, 0);
         let subscription = Subscription::new(limits, chosen, request.heartbeat_us);
         let interval_us = request.interval_us;
-        let (sender, receiver) = mpsc::channel(STREAM);
         let (service, group) = (self.clone(), request.group);
-        tokio::spawn(async move {
+        Ok(streamed(held, |sender| async move {
             let notified = service.notify(&group, subscription, interval_us, &sender);
-            if let Err(status) = notified.await {
-                let _ = sender.send(Err(status)).await;
-            }
-        });
-        Ok(messages(receiver, held))
+            notified.await
+        }))
     }
 }

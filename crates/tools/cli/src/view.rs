@@ -5,6 +5,7 @@ mod flows;
 mod print;
 
 pub use engine::EngineArguments;
+use engine::take_all;
 
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
@@ -374,26 +375,15 @@ impl Session<'_> {
                 group: group.to_owned(),
                 after,
             };
-            let ended = match self.client.windows(request).await {
-                Ok(said) => {
-                    let mut windows = said.into_inner();
-                    loop {
-                        if left == 0 {
-                            return Ok(());
-                        }
-                        match windows.message().await {
-                            Ok(Some(window)) => {
-                                self.printer.window(group, &window);
-                                (after, left) = (window.number, left - 1);
-                            }
-                            Ok(None) => return Ok(()),
-                            Err(status) => break status,
-                        }
-                    }
-                }
-                Err(status) => status,
-            };
-            self.follow(ended).await?;
+            let opened = self.client.windows(request).await;
+            let ended = take_all(opened, &mut left, |window| {
+                self.printer.window(group, &window);
+                after = window.number;
+            });
+            match ended.await {
+                None => return Ok(()),
+                Some(ended) => self.follow(ended).await?,
+            }
         }
     }
 
@@ -404,26 +394,14 @@ impl Session<'_> {
     ) -> Result<(), CommandError> {
         let mut left = count.unwrap_or(u64::MAX);
         loop {
-            let ended = match self.client.subscribe(request.clone()).await {
-                Ok(said) => {
-                    let mut notifications = said.into_inner();
-                    loop {
-                        if left == 0 {
-                            return Ok(());
-                        }
-                        match notifications.message().await {
-                            Ok(Some(next)) => {
-                                self.printer.notification(&request.group, &next);
-                                left -= 1;
-                            }
-                            Ok(None) => return Ok(()),
-                            Err(status) => break status,
-                        }
-                    }
-                }
-                Err(status) => status,
-            };
-            self.follow(ended).await?;
+            let opened = self.client.subscribe(request.clone()).await;
+            let ended = take_all(opened, &mut left, |next| {
+                self.printer.notification(&request.group, &next);
+            });
+            match ended.await {
+                None => return Ok(()),
+                Some(ended) => self.follow(ended).await?,
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use stateplane_observe::{
-    Change, ChangeError, Event, Faults, Life, Observer, Operation, Outcome, Settings, Told,
+    Change, ChangeError, Event, Faults, Observer, Operation, Outcome, Settings, Told,
 };
 use stateplane_wire::replication::{Key, RefusalCode};
 
@@ -15,9 +15,9 @@ use super::{FlowsFile, Reply, SyncError, ViewError};
 use crate::clock::boot_time_us;
 
 pub use request::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest};
-pub use snapshots::{SnapshotRecord, SnapshotsReading};
+pub use snapshots::SnapshotsReading;
 
-use snapshots::Arrays;
+pub(super) use snapshots::Arrays;
 
 mod request;
 mod snapshots;
@@ -224,9 +224,7 @@ impl Flows {
         if self.changes.len() >= MOST_WAITING {
             return Err(busy());
         }
-        if self.observer.told(now).is_none() {
-            return Err(ViewError::FlowsIncomplete(flows()));
-        }
+        self.told(now)?;
         let operation = self.checked(&change)?;
         let begun = self.observer.begin(
             now,
@@ -299,7 +297,6 @@ impl Flows {
                 arrays.take(&key, flow.map(|flow| flow.state.as_slice()));
             }
         }
-        self.arrays.iter_mut().for_each(Arrays::turn);
         while let Some(event) = self.observer.poll_event() {
             self.handle_event(event);
         }
@@ -402,33 +399,14 @@ impl Flows {
     }
 
     /// Snapshots of a name; `None` if this section has no such name.
-    fn arrays(&self, name: &str) -> Option<&Arrays> {
+    pub(super) fn arrays(&self, name: &str) -> Option<&Arrays> {
         self.arrays.iter().find(|arrays| arrays.file.name == name)
     }
 
-    /// True if this section has snapshots of that name.
-    pub(super) fn has_snapshots(&self, name: &str) -> bool {
-        self.arrays(name).is_some()
-    }
-
-    /// The snapshots of a name.
-    pub(super) fn snapshots(&self, now: u64, name: &str) -> Result<SnapshotsReading, ViewError> {
+    /// The promise of the view; an error while it is incomplete.
+    pub(super) fn told(&self, now: u64) -> Result<Told, ViewError> {
         let told = self.observer.told(now);
-        let told = told.ok_or_else(|| ViewError::FlowsIncomplete(self.file.name.clone()))?;
-        let arrays = self.arrays(name).map(|arrays| arrays.reading(told));
-        arrays.ok_or_else(|| ViewError::UnknownFlows {
-            name: name.to_owned(),
-            known: String::new(),
-        })
-    }
-
-    /// The next snapshot of a name that is newer than that of its life in `after`.
-    pub(super) fn snapshot_after(
-        &self,
-        name: &str,
-        after: &BTreeMap<Life, u32>,
-    ) -> Option<SnapshotRecord> {
-        self.arrays(name)?.newer_than(after)
+        told.ok_or_else(|| ViewError::FlowsIncomplete(self.file.name.clone()))
     }
 
     /// Answers that may be given.

@@ -3,6 +3,7 @@
 use core::net::SocketAddrV4;
 use std::collections::{BTreeMap, VecDeque};
 
+use stateplane_store::newer;
 use stateplane_wire::observe::{self, Answer, MOST_PARTS, Record, answer_flag};
 use stateplane_wire::replication::{Key, MessageType, RefusalCode, Repr};
 
@@ -232,12 +233,15 @@ impl Chain {
     /// Learns from the refusal of the server at `from` which configuration is newer, or where the head is
     /// not.
     pub(crate) fn refused(&mut self, from: usize, reply: &Repr<'_>, settings: &Settings) {
-        let is_newer = (reply.chain_epoch.wrapping_sub(self.epoch) as i32) > 0;
-        if reply.code == RefusalCode::WrongChainEpoch as u8 && is_newer {
-            self.epoch = reply.chain_epoch;
-        } else if from == self.head {
+        match RefusalCode::from_u8(reply.code) {
+            Some(RefusalCode::WrongChainEpoch) if newer(reply.chain_epoch, self.epoch) => {
+                self.epoch = reply.chain_epoch;
+            }
             // It is not the head, or that of an older configuration.
-            self.head = (self.head + 1) % settings.stores.len();
+            Some(RefusalCode::WrongChainEpoch | RefusalCode::WrongServer) if from == self.head => {
+                self.head = (self.head + 1) % settings.stores.len();
+            }
+            _ => {}
         }
     }
 

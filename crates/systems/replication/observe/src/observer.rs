@@ -4,7 +4,7 @@ use core::net::SocketAddrV4;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use stateplane_wire::observe::{Answer, Message, is_observe};
-use stateplane_wire::replication::{Key, MessageType, Packet, RefusalCode, Repr};
+use stateplane_wire::replication::{Key, MessageType, Packet, Repr};
 
 use crate::chain::{Chain, Heard, place_of};
 use crate::change::{Change, ChangeError, Changing, Outcome, Step};
@@ -255,13 +255,8 @@ impl Observer {
         };
         let step = changing.answered(now, reply, &self.settings);
         if reply.message_type == MessageType::Refusal {
-            let is_of_way = [RefusalCode::WrongServer, RefusalCode::WrongChainEpoch]
-                .map(|code| code as u8)
-                .contains(&reply.code);
             self.with_chain(number, |chain, settings| {
-                if is_of_way {
-                    chain.refused(place, reply, settings);
-                }
+                chain.refused(place, reply, settings);
             });
         }
         let Some(ticket) = ticket else { return };
@@ -327,15 +322,13 @@ impl Observer {
 
     /// Sends the request of a change that is due.
     fn send_change(&mut self, now: u64, ticket: u64) {
-        let Some(changing) = self.changes.get_mut(&ticket) else {
+        let Some(shard) = self.changes.get(&ticket).map(|it| it.shard) else {
             return;
         };
-        let number = if self.chains.len() == 1 {
-            0
-        } else {
-            changing.shard
-        };
-        let Some(chain) = self.chains.get(usize::from(number)) else {
+        let number = usize::from(self.chain_of(shard));
+        let (Some(chain), Some(changing)) =
+            (self.chains.get(number), self.changes.get_mut(&ticket))
+        else {
             return;
         };
         let head = chain.head;

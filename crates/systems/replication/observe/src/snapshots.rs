@@ -1,7 +1,8 @@
 //! Snapshots that switches in bounded inconsistency keep in the store, put together from their elements
 //! (RedPlane §4.4; rules 24 and 25 of `docs/replication-protocol.md`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use stateplane_store::{Life, Merge, newer, snapshot_content, snapshot_place};
 use stateplane_wire::replication::Key;
@@ -12,13 +13,15 @@ pub const MOST_LIVES: usize = 256;
 /// Most elements of an array.
 pub const MOST_ELEMENTS: u32 = 1 << 20;
 
-/// A snapshot that is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The newest complete snapshot of one start of a switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complete {
     /// The switch, and which start of it.
     pub life: Life,
     /// Number of the snapshot, counted by the switch from 1.
     pub number: u32,
+    /// Values by element, then by array.
+    pub values: Arc<[u32]>,
 }
 
 /// Odd or even snapshots of one start of a switch.
@@ -78,9 +81,8 @@ pub struct Snapshots {
     /// By life, and true for odd ones.
     copies: BTreeMap<(Life, bool), Copies>,
     lives: usize,
-    /// The newest number that was told of each life.
-    told: BTreeMap<Life, u32>,
-    complete: VecDeque<Complete>,
+    /// The newest complete one of each life, which stays while the switch overwrites its elements.
+    newest: BTreeMap<Life, Complete>,
     foreign: u64,
 }
 
@@ -92,8 +94,7 @@ impl Snapshots {
             arrays: arrays.max(1),
             copies: BTreeMap::new(),
             lives: 0,
-            told: BTreeMap::new(),
-            complete: VecDeque::new(),
+            newest: BTreeMap::new(),
             foreign: 0,
         }
     }
@@ -120,15 +121,22 @@ impl Snapshots {
         let copies = self.copies.entry((life, odd));
         let copies = copies.or_insert_with(|| Copies::new(elements, arrays));
         copies.set(element as usize, number, &values);
-        let complete = copies.complete();
+        if let Some(number) = copies.complete()
+            && self
+                .newest
+                .get(&life)
+                .is_none_or(|it| newer(number, it.number))
+        {
+            let values = copies.values.as_slice().into();
+            let complete = Complete {
+                life,
+                number,
+                values,
+            };
+            self.newest.insert(life, complete);
+        }
         if copies.present == 0 {
             self.forget(life, odd);
-        }
-        if let Some(number) = complete
-            && self.told.get(&life).is_none_or(|told| newer(number, *told))
-        {
-            self.told.insert(life, number);
-            self.complete.push_back(Complete { life, number });
         }
     }
 
@@ -146,53 +154,31 @@ impl Snapshots {
         self.copies.remove(&(life, odd));
         if !self.copies.contains_key(&(life, !odd)) {
             self.lives -= 1;
-            self.told.remove(&life);
+            self.newest.remove(&life);
         }
     }
 
-    /// The next snapshot that became complete. Of each life they come in the order of their numbers; one
+    /// The newest complete snapshot of each life, in their order.
+    pub fn newest(&self) -> impl Iterator<Item = &Complete> {
+        self.newest.values()
+    }
+
+    /// The first one, in the order of lives, that is newer than the number that `after` has of its life. One
     /// that was overwritten before it was seen whole is left out.
-    pub fn poll_complete(&mut self) -> Option<Complete> {
-        self.complete.pop_front()
-    }
-
-    /// Number and values, by element and then by array, of the newest complete snapshot of `life`.
-    pub fn newest(&self, life: Life) -> Option<(u32, &[u32])> {
-        let both = [true, false].map(|odd| {
-            let copies = self.copies.get(&(life, odd))?;
-            Some((copies.complete()?, copies.values.as_slice()))
-        });
-        match both {
-            [Some(one), Some(other)] if newer(other.0, one.0) => Some(other),
-            [one, other] => one.or(other),
-        }
-    }
-
-    /// True if some element is of a snapshot of `life`.
-    pub fn knows(&self, life: Life) -> bool {
-        [true, false]
-            .map(|odd| (life, odd))
-            .iter()
-            .any(|it| self.copies.contains_key(it))
-    }
-
-    /// All lives with the newest complete snapshot of each.
-    pub fn lives(&self) -> impl Iterator<Item = (Life, u32, &[u32])> {
-        let lives: std::collections::BTreeSet<Life> =
-            self.copies.keys().map(|(life, _)| *life).collect();
-        let newest = move |life| {
-            let (number, values) = self.newest(life)?;
-            Some((life, number, values))
+    pub fn newer_than(&self, after: &BTreeMap<Life, u32>) -> Option<&Complete> {
+        let is_newer = |it: &&Complete| {
+            let known = after.get(&it.life);
+            known.is_none_or(|known| newer(it.number, *known))
         };
-        lives.into_iter().filter_map(newest)
+        self.newest.values().find(is_newer)
     }
 
     /// The newest complete snapshots of all lives in one, by element and then by array; zeros if there is
     /// none.
     pub fn merged(&self, merge: Merge) -> Vec<u32> {
         let mut merged = vec![0; self.elements as usize * self.arrays];
-        for (_, _, values) in self.lives() {
-            for (whole, value) in merged.iter_mut().zip(values) {
+        for complete in self.newest.values() {
+            for (whole, value) in merged.iter_mut().zip(complete.values.iter()) {
                 *whole = merge.of(*whole, *value);
             }
         }
@@ -234,37 +220,33 @@ mod tests {
         snapshots.take(&key(switch, number, element), Some(&state));
     }
 
-    fn told(snapshots: &mut Snapshots) -> Vec<(u32, u32)> {
-        let complete = core::iter::from_fn(|| snapshots.poll_complete());
-        complete.map(|it| (it.life.switch, it.number)).collect()
+    fn newest(snapshots: &Snapshots) -> Vec<(u32, u32)> {
+        let newest = snapshots.newest();
+        newest.map(|it| (it.life.switch, it.number)).collect()
     }
 
     #[test]
-    fn a_snapshot_is_told_once_when_all_elements_bear_its_number() {
+    fn a_snapshot_is_complete_when_all_elements_bear_its_number() {
         let mut snapshots = Snapshots::new(ELEMENTS, 2);
         for element in 0..ELEMENTS {
-            assert_eq!(told(&mut snapshots), []);
+            assert_eq!(newest(&snapshots), []);
             write(&mut snapshots, 1, 5, element, 10 + element);
         }
-        assert_eq!(told(&mut snapshots), [(1, 5)]);
-        write(&mut snapshots, 1, 5, 0, 10);
-        assert_eq!(told(&mut snapshots), []);
-        assert_eq!(
-            snapshots.newest(life(1)),
-            Some((5, &[10, 20, 11, 22, 12, 24][..]))
-        );
+        assert_eq!(newest(&snapshots), [(1, 5)]);
+        let values = |snapshots: &Snapshots| snapshots.newest().next().unwrap().values.to_vec();
+        assert_eq!(values(&snapshots), [10, 20, 11, 22, 12, 24]);
         // The next one of the same copy takes its elements, and the one between has not come.
         write(&mut snapshots, 1, 7, 0, 30);
-        assert_eq!(snapshots.newest(life(1)), None);
+        assert_eq!(values(&snapshots), [10, 20, 11, 22, 12, 24]);
         for element in 0..ELEMENTS {
             write(&mut snapshots, 1, 6, element, 1);
         }
-        assert_eq!(told(&mut snapshots), [(1, 6)]);
+        assert_eq!(newest(&snapshots), [(1, 6)]);
         for element in 1..ELEMENTS {
+            assert_eq!(newest(&snapshots), [(1, 6)]);
             write(&mut snapshots, 1, 7, element, 30);
         }
-        assert_eq!(told(&mut snapshots), [(1, 7)]);
-        assert_eq!(snapshots.newest(life(1)).map(|(number, _)| number), Some(7));
+        assert_eq!(newest(&snapshots), [(1, 7)]);
     }
 
     #[test]
@@ -272,8 +254,26 @@ mod tests {
         let mut snapshots = Snapshots::new(1, 2);
         write(&mut snapshots, 1, 6, 0, 1);
         write(&mut snapshots, 1, 5, 0, 1);
-        assert_eq!(told(&mut snapshots), [(1, 6)]);
-        assert_eq!(snapshots.newest(life(1)).map(|(number, _)| number), Some(6));
+        assert_eq!(newest(&snapshots), [(1, 6)]);
+    }
+
+    #[test]
+    fn a_reader_gets_those_that_are_newer_than_its_own() {
+        let mut snapshots = Snapshots::new(1, 2);
+        write(&mut snapshots, 1, 6, 0, 1);
+        write(&mut snapshots, 2, u32::MAX, 0, 1);
+        let newer = |known: &[(u32, u32)]| {
+            let after = known
+                .iter()
+                .map(|(switch, number)| (life(*switch), *number));
+            let next = snapshots.newer_than(&after.collect());
+            next.map(|it| (it.life.switch, it.number))
+        };
+        assert_eq!(newer(&[]), Some((1, 6)));
+        assert_eq!(newer(&[(1, 5)]), Some((1, 6)));
+        assert_eq!(newer(&[(1, 6)]), Some((2, u32::MAX)));
+        // Numbers may wrap.
+        assert_eq!(newer(&[(1, 6), (2, 1)]), None);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(snapshots.merged(Merge::Greatest), [4, 8]);
         snapshots.take(&key(1, 1, 0), None);
         assert_eq!(snapshots.merged(Merge::Add), [3, 6]);
-        assert_eq!(snapshots.lives().count(), 1);
+        assert_eq!(snapshots.newest().count(), 1);
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
             write(&mut snapshots, switch, 1, 0, 4);
         }
         assert_eq!(snapshots.foreign(), 3);
-        assert_eq!(snapshots.lives().count(), MOST_LIVES);
+        assert_eq!(snapshots.newest().count(), MOST_LIVES);
         snapshots.take(&key(0, 1, 0), None);
         write(&mut snapshots, MOST_LIVES as u32, 1, 0, 4);
         assert_eq!(snapshots.foreign(), 3);

@@ -7,13 +7,37 @@ use stateplane_view::proto::v1::{self, flows_client::FlowsClient, view_client::V
 use stateplane_view::{code_of, flows_client, is_standby, open, view_client};
 use std::time::Duration;
 use tonic::transport::Channel;
-use tonic::{Code, Status};
+use tonic::{Code, Response, Status, Streaming};
 
 /// Longest time for one of several engines to say that it leads.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Time before engines of which none leads are asked again.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Hands the messages of a stream to `take`, until `left` of them came. Gives the status with which an engine
+/// refused or ended the stream; `None` if enough came, or it ended in order.
+pub async fn take_all<T>(
+    opened: Result<Response<Streaming<T>>, Status>,
+    left: &mut u64,
+    mut take: impl FnMut(T),
+) -> Option<Status> {
+    let mut messages = match opened {
+        Ok(said) => said.into_inner(),
+        Err(status) => return Some(status),
+    };
+    while *left > 0 {
+        match messages.message().await {
+            Ok(Some(next)) => {
+                take(next);
+                *left -= 1;
+            }
+            Ok(None) => return None,
+            Err(status) => return Some(status),
+        }
+    }
+    None
+}
 
 /// Address of an engine, and the form in which its answers are printed.
 #[derive(Args)]

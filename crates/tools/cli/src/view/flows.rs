@@ -4,6 +4,7 @@ mod hex;
 mod print;
 mod snapshots;
 
+use super::engine::take_all;
 use super::{EngineArguments, refused};
 use crate::exit::{CommandError, Failure};
 use clap::{Args, Subcommand};
@@ -282,26 +283,14 @@ impl Session<'_> {
     ) -> Result<(), CommandError> {
         let mut left = count.unwrap_or(u64::MAX);
         loop {
-            let ended = match self.client.subscribe(request.clone()).await {
-                Ok(said) => {
-                    let mut notifications = said.into_inner();
-                    loop {
-                        if left == 0 {
-                            return Ok(());
-                        }
-                        match notifications.message().await {
-                            Ok(Some(next)) => {
-                                self.printer.notification(&request.name, &next);
-                                left -= 1;
-                            }
-                            Ok(None) => return Ok(()),
-                            Err(status) => break status,
-                        }
-                    }
-                }
-                Err(status) => status,
-            };
-            self.follow(ended).await?;
+            let opened = self.client.subscribe(request.clone()).await;
+            let ended = take_all(opened, &mut left, |next| {
+                self.printer.notification(&request.name, &next);
+            });
+            match ended.await {
+                None => return Ok(()),
+                Some(ended) => self.follow(ended).await?,
+            }
         }
     }
 

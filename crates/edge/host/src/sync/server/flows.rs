@@ -6,10 +6,10 @@ use stateplane_observe::Life;
 
 use super::SyncServer;
 use crate::clock::boot_time_us;
-use crate::sync::flows::Flows;
+use crate::sync::flows::{Arrays, Flows};
 use crate::sync::{
-    FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport, FlowsRequest, Reply,
-    SnapshotRecord, SnapshotsReading, ViewError,
+    FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport, FlowsRequest, Reply, Snapshot,
+    SnapshotsReading, ViewError,
 };
 
 impl SyncServer {
@@ -47,9 +47,10 @@ impl SyncServer {
         Ok(self.flows_of(name)?.present(boot_time_us()))
     }
 
-    fn snapshots_of(&self, name: &str) -> Result<&Flows, ViewError> {
-        let flows = &self.work()?.flows;
-        let found = flows.iter().find(|flows| flows.has_snapshots(name));
+    /// Snapshots of a name, and the flows that their elements are.
+    fn snapshots_of(&self, name: &str) -> Result<(&Flows, &Arrays), ViewError> {
+        let mut flows = self.work()?.flows.iter();
+        let found = flows.find_map(|flows| Some((flows, flows.arrays(name)?)));
         found.ok_or_else(|| {
             let known = self.file.flows.iter().flat_map(|flows| &flows.snapshots);
             let known = known.map(|snapshots| snapshots.name.as_str());
@@ -68,8 +69,8 @@ impl SyncServer {
     /// [`ViewError::UnknownFlows`], [`ViewError::Standby`]; [`ViewError::FlowsIncomplete`] before all
     /// records were read.
     pub fn snapshots(&self, name: &str) -> Result<SnapshotsReading, ViewError> {
-        let flows = self.snapshots_of(name)?;
-        flows.snapshots(boot_time_us(), name)
+        let (flows, arrays) = self.snapshots_of(name)?;
+        Ok(arrays.reading(flows.told(boot_time_us())?))
     }
 
     /// The next snapshot that is newer than the one of its life whose number `after` has; `None` if none
@@ -82,8 +83,9 @@ impl SyncServer {
         &self,
         name: &str,
         after: &BTreeMap<Life, u32>,
-    ) -> Result<Option<SnapshotRecord>, ViewError> {
-        Ok(self.snapshots_of(name)?.snapshot_after(name, after))
+    ) -> Result<Option<Snapshot>, ViewError> {
+        let (_, arrays) = self.snapshots_of(name)?;
+        Ok(arrays.newer_than(after))
     }
 
     /// The sections of the file that name flows, with their counts, in its order.

@@ -1,6 +1,7 @@
 //! Keys and states in hexadecimal digits.
 
-use std::fmt::Write as _;
+pub use stateplane_host::store::view::hexadecimal as text;
+use stateplane_host::store::view::{parse_bytes, parse_key};
 
 /// Digits of a key.
 const KEY: usize = 32;
@@ -12,34 +13,17 @@ const LONGEST: usize = 2 * 65_535;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
-/// The bytes of an even number of digits.
-fn bytes(text: &str) -> Option<Bytes> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let digit = |of: u8| char::from(of).to_digit(16);
-    let byte = |pair: &[u8; 2]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
-    let bytes = pairs.iter().map(byte).collect::<Option<_>>()?;
-    rest.is_empty().then_some(Bytes(bytes))
-}
-
 /// Reads a key.
 pub fn key(text: &str) -> Result<Bytes, String> {
-    let key = bytes(text).filter(|_| text.len() == KEY);
+    let key = parse_key(text).map(|key| Bytes(key.0.to_vec()));
     key.ok_or_else(|| format!("a key has {KEY} hexadecimal digits"))
 }
 
 /// Reads a state.
 pub fn state(text: &str) -> Result<Bytes, String> {
-    let state = bytes(text).filter(|_| (2..=LONGEST).contains(&text.len()));
-    state.ok_or_else(|| "a state has two hexadecimal digits for each byte".to_owned())
-}
-
-/// The digits of bytes.
-pub fn text(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // A string takes whatever is written to it.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let bytes = parse_bytes(text).filter(|_| (2..=LONGEST).contains(&text.len()));
+    let bytes = bytes.ok_or("a state has two hexadecimal digits for each byte")?;
+    Ok(Bytes(bytes))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::exit::CommandError;
+use crate::view::engine::take_all;
 use crate::view::refused;
 use clap::Subcommand;
 use stateplane_view::proto::v1;
@@ -88,34 +89,21 @@ impl Session<'_> {
     ) -> Result<(), CommandError> {
         let mut left = count.unwrap_or(u64::MAX);
         loop {
-            let ended = match self.client.snapshots(request.clone()).await {
-                Ok(said) => {
-                    let mut snapshots = said.into_inner();
-                    loop {
-                        if left == 0 {
-                            return Ok(());
-                        }
-                        match snapshots.message().await {
-                            Ok(Some(next)) => {
-                                self.printer.snapshot(&request.name, &next);
-                                left -= 1;
-                                let of_life = |it: &v1::Snapshot| {
-                                    (it.switch, it.incarnation) == (next.switch, next.incarnation)
-                                };
-                                request.after.retain(|it| !of_life(it));
-                                request.after.push(v1::Snapshot {
-                                    values: Vec::new().into(),
-                                    ..next
-                                });
-                            }
-                            Ok(None) => return Ok(()),
-                            Err(status) => break status,
-                        }
-                    }
-                }
-                Err(status) => status,
-            };
-            self.follow(ended).await?;
+            let opened = self.client.snapshots(request.clone()).await;
+            let ended = take_all(opened, &mut left, |next| {
+                self.printer.snapshot(&request.name, &next);
+                let life = (next.switch, next.incarnation);
+                let others = |it: &v1::Snapshot| (it.switch, it.incarnation) != life;
+                request.after.retain(others);
+                request.after.push(v1::Snapshot {
+                    values: Vec::new().into(),
+                    ..next
+                });
+            });
+            match ended.await {
+                None => return Ok(()),
+                Some(ended) => self.follow(ended).await?,
+            }
         }
     }
 }

@@ -14,9 +14,9 @@ use super::{LOCATIONS, SWITCHES};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Greatest age of the view of a switch that lives, in µs.
-const YOUNG_US: u64 = 200_000;
+pub(super) const YOUNG_US: u64 = 200_000;
 /// One reading in so many may be late: a busy machine pauses for a tenth of a second.
-const LATE_IN: u64 = 20;
+pub(super) const LATE_IN: u64 = 20;
 /// Time from when a switch is back, or goes on, until its view has to be complete, in µs.
 pub(super) const RECOVERY_US: u64 = 2_000_000;
 /// Time from the first reading until views have to be complete, in µs.
@@ -25,7 +25,7 @@ pub(super) const BEGINNING_US: u64 = 2_000_000;
 const GAP_US: u64 = 2_000_000;
 /// µs by which the clocks of hosts and client may differ from the engine's, which is steered less.
 pub(super) const CLOCK_US: u64 = 1_000;
-/// Maximum number of objections that are reported for one switch.
+/// Maximum number of objections that are reported for one view.
 const MOST_TOLD: usize = 10;
 
 /// A switch in the eyes of the client.
@@ -277,16 +277,19 @@ impl<'a> Watched<'a> {
         }
     }
 
-    fn objections(mut self) -> (GroupReport, Vec<String>) {
-        let more = self.wrong.len().saturating_sub(MOST_TOLD);
-        self.wrong.truncate(MOST_TOLD);
-        if more > 0 {
-            let switch = SWITCHES[self.switch];
-            self.wrong
-                .push(format!("view of {switch}: {more} more objections"));
-        }
-        (self.report, self.wrong)
+    fn objections(self) -> (GroupReport, Vec<String>) {
+        (self.report, first_few(self.wrong, SWITCHES[self.switch]))
     }
+}
+
+/// The first objections to the view of `whom`, and how many more there are.
+pub(super) fn first_few(mut wrong: Vec<String>, whom: &str) -> Vec<String> {
+    let more = wrong.len().saturating_sub(MOST_TOLD);
+    wrong.truncate(MOST_TOLD);
+    if more > 0 {
+        wrong.push(format!("view of {whom}: {more} more objections"));
+    }
+    wrong
 }
 
 /// Compares what was told with what is known; the report, and what is wrong.

@@ -8,6 +8,7 @@
 //! * Changes of flows under traffic, which take the lease from the switch that has it, are made. Each adds
 //!   nothing, so that numbers go on; the history of the hosts says whether they do.
 
+use super::judge::{BEGINNING_US, CLOCK_US, LATE_IN, YOUNG_US, first_few};
 use super::reader::{Answer, ReaderArguments, Reading, Seen, reason, write_down};
 use super::report::StoredReport;
 use super::truth::Truth;
@@ -27,15 +28,8 @@ use tonic::transport::Channel;
 const CHANGES: u64 = 10;
 /// Time that the engine has for a change, in µs.
 const CHANGE_US: u64 = 2_000_000;
-/// Greatest age of the view, in µs.
-const YOUNG_US: u64 = 200_000;
-/// One reading in so many may be late.
-const LATE_IN: u64 = 20;
 /// Refusals that say that a change did not come in time, or that nobody knows whether it did.
 const IN_VAIN: [&str; 2] = ["SYNC024", "SYNC035"];
-/// Maximum number of objections that are reported.
-const MOST_TOLD: usize = 10;
-
 /// The numbers of flows by location: the low bits of the source port, which ends the key.
 fn seen(said: &ReadFlowsResponse) -> Answer {
     let Some(told) = &said.told else {
@@ -132,7 +126,7 @@ impl Stored {
             .push(format!("view of the store, {after:.3} s on: {what}"));
     }
 
-    fn take(&mut self, reading: &Reading, truth: &Truth, begins_us: u64) {
+    fn take(&mut self, reading: &Reading, truth: &Truth) {
         let at = reading.asked_us;
         let from = *self.from_us.get_or_insert(at);
         match &reading.answer {
@@ -140,13 +134,13 @@ impl Stored {
                 self.report.readings += 1;
                 self.report.greatest_age_ms =
                     self.report.greatest_age_ms.max(seen.age_us as f64 / 1000.0);
-                let is_late = seen.age_us > YOUNG_US && at > from + begins_us;
+                let is_late = seen.age_us > YOUNG_US && at > from + BEGINNING_US;
                 self.report.late += u64::from(is_late);
                 self.judge(reading, seen, truth);
             }
             Answer::Refused(_) => {
                 self.report.readings += 1;
-                self.report.late += u64::from(at > from + begins_us);
+                self.report.late += u64::from(at > from + BEGINNING_US);
             }
             Answer::Changed(None) => self.report.changes += 1,
             Answer::Changed(Some(refused)) => {
@@ -160,7 +154,7 @@ impl Stored {
 
     fn judge(&mut self, reading: &Reading, seen: &Seen, truth: &Truth) {
         let at = reading.asked_us;
-        let mark = at.saturating_sub(seen.age_us + super::judge::CLOCK_US);
+        let mark = at.saturating_sub(seen.age_us + CLOCK_US);
         let before = self.last.replace(seen.values.clone());
         let before = before.unwrap_or_else(|| vec![0; LOCATIONS]);
         for (location, (old, new)) in before.iter().zip(&seen.values).enumerate() {
@@ -194,12 +188,6 @@ impl Stored {
             );
             self.object(self.from_us.unwrap_or(0), &what);
         }
-        let more = self.wrong.len().saturating_sub(MOST_TOLD);
-        self.wrong.truncate(MOST_TOLD);
-        if more > 0 {
-            self.wrong
-                .push(format!("view of the store: {more} more objections"));
-        }
     }
 }
 
@@ -214,8 +202,8 @@ pub(super) fn judge_stored(
     let mut ordered: Vec<&Reading> = own.collect();
     ordered.sort_by_key(|reading| reading.answered_us);
     for reading in ordered {
-        stored.take(reading, truth, super::judge::BEGINNING_US);
+        stored.take(reading, truth);
     }
     stored.end(servers_fail);
-    (stored.report, stored.wrong)
+    (stored.report, first_few(stored.wrong, "the store"))
 }
