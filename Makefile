@@ -33,7 +33,7 @@ COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-
 
 # Scenarios of sync's simulation, of which `make soak` runs 2,000 seeds each.
 SYNC = quiet overload slow-sweep lossy storm exact restarts cuts snapshots writes staged mixed kinds kinds-mixed \
-  kinds-writes kinds-staged standby standby-mixed
+  kinds-writes kinds-staged continued continued-lossy continued-mixed standby standby-mixed
 
 # Scenarios of multicast's simulation, of which `make soak` runs 1,000 seeds each.
 MULTICAST = quiet lossy leaders two-leaders lost-memory exchanges receivers dying-senders \

@@ -126,19 +126,22 @@ control Count(in ipv4_t ipv4) {
     bit<32> index;
     bit<32> packet_count;
     bit<64> byte_count;
+    bit<64> held;
 
     apply {
         index = ipv4.source & (PACKET_COUNTER_LOCATIONS - 1);
         before_packets.apply(GROUP_PACKETS, index);
         packets.read(packet_count, index);
+        held = (bit<64>)packet_count;
         packet_count = packet_count + 1;
         packets.write(index, packet_count);
-        after_packets.apply(GROUP_PACKETS, index, (bit<64>)packet_count);
+        after_packets.apply(GROUP_PACKETS, index, held, (bit<64>)packet_count);
         before_bytes.apply(GROUP_BYTES, index);
         bytes.read(byte_count, index);
+        held = byte_count;
         byte_count = byte_count + (bit<64>)ipv4.total_length;
         bytes.write(index, byte_count);
-        after_bytes.apply(GROUP_BYTES, index, byte_count);
+        after_bytes.apply(GROUP_BYTES, index, held, byte_count);
     }
 }
 

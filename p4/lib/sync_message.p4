@@ -18,12 +18,15 @@
 #include "sync/frozen.p4"
 
 const bit<16> SYNC_UDP_PORT = 4798;
-const bit<8> SYNC_VERSION = 3;
+const bit<8> SYNC_VERSION = 4;
 
 // Bytes of the message without its values, of a value, and of a frozen value.
 const bit<16> SYNC_MESSAGE_BYTES = 128;
 const bit<16> SYNC_VALUE_BYTES = 12;
 const bit<16> SYNC_FROZEN_BYTES = 8;
+
+// Of the index of a value of an UPDATE: it does not follow from the one before (rule 25).
+const bit<32> SYNC_DISCONTINUITY = 0x80000000;
 
 const bit<8> SYNC_TYPE_START = 0x01;
 const bit<8> SYNC_TYPE_POLL = 0x02;

@@ -15,7 +15,7 @@ use crate::{Error, Header};
 pub const PORT: u16 = 4798;
 
 /// The version of the message format, the value of [`field::VERSION`].
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 /// Most values of a message.
 pub const MAX_VALUES: usize = 32;
@@ -28,6 +28,9 @@ pub const FROZEN_LENGTH: usize = 8;
 
 /// First distance that is not counted: from here on a bound is told as unbounded (rule 4).
 pub const UNBOUNDED: u64 = 1 << 40;
+
+/// Bit of the index of a value of an UPDATE: it does not follow from the one before (rule 25).
+pub const DISCONTINUITY: u32 = 1 << 31;
 
 /// First value of `time` that its 48 bits cannot hold, in µs.
 pub const TIME_END: u64 = 1 << 48;
@@ -49,7 +52,7 @@ header! {
     view Packet;
     may_not_fit Sync;
     fields {
-        VERSION      8 (version: u8)       => "3";
+        VERSION      8 (version: u8)       => "4";
         TYPE         8 (type_number: u8)   => "type of message, see below";
         OUTCOME      8  outcome: u8        =>
             "WRITTEN: what became of the write; REFUSED: why";
@@ -91,7 +94,8 @@ header! {
              engine has kept or waived (rules 15, 18)";
         NUMBER      64  number: u64        =>
             "WRITE, WRITTEN: number of the write within its term, from 1; STAGE, STAGED, CUT of kind \
-             STAGED: number of the staging within its term, from 1 (rules 19, 21)";
+             STAGED: number of the staging within its term, from 1; UPDATE: T at the last cut (rules 19, \
+             21, 25)";
         OPERAND     64  operand: u64       =>
             "CUT: the value that fills all locations, or how many are staged; from a switch: that of \
              the last cut; WRITE: the value that SET_IF_EQUAL expects";
@@ -113,7 +117,9 @@ header! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Value {}
     fields {
-        INDEX 32 index: u32 => "the location: index into the group's registers";
+        INDEX 32 index: u32 =>
+            "the location: index into the group's registers; UPDATE: the highest bit says that the \
+             value does not follow from the one before (rule 25)";
         VALUE 64 value: u64 =>
             "what it holds; of narrower registers in the low bits; REPAIRED: 0";
     }
@@ -250,6 +256,17 @@ impl<'a> Values<'a> {
 }
 
 impl Value {
+    /// The location, of a value of an UPDATE.
+    pub fn location(&self) -> u32 {
+        self.index & !DISCONTINUITY
+    }
+
+    /// True if a value of an UPDATE does not follow from the one before: a width may have passed, or an
+    /// engine wrote it (rule 25).
+    pub fn tells_discontinuity(&self) -> bool {
+        self.index & DISCONTINUITY != 0
+    }
+
     /// Appends the bytes of the value.
     pub fn push(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.header_bytes());

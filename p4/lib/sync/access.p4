@@ -53,23 +53,33 @@ bit<64> sync_cross(in bit<16> group, in bit<32> index, in bit<64> held, in sync_
     return fills ? fill : held;
 }
 
-// After a location was written, which holds `value`: queues it if that took it beyond t (rules 2,
-// 3).
+// After a location was written, which held `held` and holds `value`: queues it if that took it beyond t
+// (rules 2, 3), or if its distance fell (rule 25).
 @side_effects_allowed
-void sync_changed(in bit<16> group, in bit<32> index, in bit<64> value, in sync_shape_t shape) {
+void sync_changed(
+    in bit<16> group,
+    in bit<32> index,
+    in bit<64> held,
+    in bit<64> value,
+    in sync_shape_t shape
+) {
     bit<32> place = sync_place(shape, index);
     bit<64> sent;
     bit<64> threshold;
-    bit<1> queued;
+    bit<2> queued;
     bit<64> tail;
     bit<64> peak;
     sync_sent.read(sent, place);
     sync_threshold.read(threshold, (bit<32>)group);
     bit<64> distance = sync_distance(shape, value, sent);
-    bool beyond = distance > threshold && index < shape.size && SYNC_RULE_TESTED;
+    bool falls = sync_falls(shape, held, value, sent);
+    bool beyond = (distance > threshold || falls) && index < shape.size && SYNC_RULE_TESTED;
     sync_queued.read(queued, place);
     bool joins = beyond && queued == 0;
-    sync_queued.write(place, beyond ? 1w1 : queued);
+    sync_queued.write(
+        place,
+        beyond ? queued | (falls ? SYNC_QUEUED_BREAK : SYNC_QUEUED) : queued
+    );
     sync_tail.read(tail, (bit<32>)group);
     sync_ring.write(
         joins ? shape.ring_base + (tail[31:0] & shape.ring_mask) : SYNC_RINGS - 1,
@@ -87,26 +97,32 @@ void sync_changed(in bit<16> group, in bit<32> index, in bit<64> value, in sync_
 void sync_changed_in_body(
     in bit<16> group,
     in bit<32> index,
+    in bit<64> held,
     in bit<64> value,
     in sync_shape_t shape
 ) {
     bit<64> sent;
     bit<64> threshold;
     bit<64> distance;
-    bit<1> queued;
+    bit<2> queued;
     bit<64> tail;
     bit<64> peak;
+    bool falls;
     if (index < shape.size && SYNC_RULE_TESTED) {
         sync_sent.read(sent, shape.base + index);
         sync_threshold.read(threshold, (bit<32>)group);
         distance = sync_distance(shape, value, sent);
-        if (distance > threshold) {
+        falls = sync_falls(shape, held, value, sent);
+        if (distance > threshold || falls) {
             sync_queued.read(queued, shape.base + index);
             if (queued == 0) {
-                sync_queued.write(shape.base + index, 1);
+                sync_queued.write(shape.base + index, SYNC_QUEUED);
                 sync_tail.read(tail, (bit<32>)group);
                 sync_ring.write(shape.ring_base + (tail[31:0] & shape.ring_mask), index);
                 sync_tail.write((bit<32>)group, tail + 1);
+            }
+            if (falls) @unlikely {
+                sync_queued.write(shape.base + index, SYNC_QUEUED_BREAK);
             }
             sync_peak.read(peak, (bit<32>)group);
             if (distance > peak && SYNC_RULE_PEAK) {

@@ -124,7 +124,7 @@ control SyncVisit(in sync_metadata_t meta) {
         distance = sync_distance(meta.shape, value, sent);
         sync_whole.read(left, meta.at);
         if ((distance != 0 && SYNC_RULE_SWEEP) || left != 0) {
-            enqueue.apply(meta.group, cursor, distance, meta.shape);
+            enqueue.apply(meta.group, cursor, distance, false, meta.shape);
         }
         if (left != 0) {
             sync_whole.write(meta.at, left - 1);
@@ -182,6 +182,7 @@ control SyncCarry(
     SyncSettle() settle;
     SyncAccess() access;
     bit<32> index;
+    bit<2> queued;
     bit<64> value;
     bit<64> sent;
 
@@ -194,10 +195,20 @@ control SyncCarry(
             access.apply(meta.group, index, false, value);
             sync_sent.read(sent, meta.shape.base + index);
             shift = shift + sync_distance(meta.shape, value, sent);
-            sync_sent.write(meta.shape.base + index, value);
-            sync_queued.write(meta.shape.base + index, 0);
+            sync_queued.read(queued, meta.shape.base + index);
             carried.setValid();
             carried.index = index;
+            if (queued == SYNC_QUEUED_BREAK) @unlikely {
+                // A width more than the distance shows, so that one misses it who lacks this value.
+                if (SYNC_RULE_BREAK_SHIFT) {
+                    shift = shift + (meta.shape.mask < SYNC_UNBOUNDED
+                        ? meta.shape.mask + 1
+                        : SYNC_UNBOUNDED);
+                }
+                carried.index = index | SYNC_DISCONTINUITY;
+            }
+            sync_sent.write(meta.shape.base + index, value);
+            sync_queued.write(meta.shape.base + index, 0);
             carried.value = value;
             head = head + 1;
             count = count + 1;
@@ -276,7 +287,7 @@ control SyncUpdate(inout sync_headers_t hdr, inout sync_metadata_t meta) {
             hdr.message.type = SYNC_TYPE_UPDATE;
             hdr.message.outcome = 0;
             hdr.message.operation = 0;
-            hdr.message.number = 0;
+            sync_cut_bound.read(hdr.message.number, meta.at);
             hdr.message.count = count;
             sync_starter.read(hdr.message.starter, meta.at);
             sync_poll.read(hdr.message.poll, meta.at);

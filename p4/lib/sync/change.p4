@@ -7,7 +7,7 @@
 //   control SyncAccess(in bit<16> group, in bit<32> index, in bool write, inout bit<64> value)
 //
 // and applies, in ingress, SyncBefore before it reads or writes a location, and SyncAfter, with
-// the new value, behind the write. An index beyond the group changes nothing. All accesses of a packet
+// the values before and behind the write, behind it. An index beyond the group changes nothing. All accesses of a packet
 // are in one block that is @atomic: a cut comes between two packets, also where several workers run
 // the program.
 
@@ -29,6 +29,18 @@ bit<64> sync_distance(in sync_shape_t shape, in bit<64> present, in bit<64> sent
         distance = 1;
     }
     return distance > SYNC_UNBOUNDED ? SYNC_UNBOUNDED : distance;
+}
+
+// True if a counter went on by so much that its distance fell: a width may have passed (rule 25).
+bool sync_falls(
+    in sync_shape_t shape,
+    in bit<64> held,
+    in bit<64> present,
+    in bit<64> sent
+) {
+    return shape.kind == SYNC_COUNTER
+        && ((present - sent) & shape.mask) < ((held - sent) & shape.mask)
+        && SYNC_RULE_FALLS;
 }
 
 // True if the last cut, which was a staged one, gives the location at `place` a value.
@@ -73,14 +85,16 @@ control SyncSettle(in bit<16> group, in bit<32> index, in sync_shape_t shape) {
     }
 }
 
-// Puts a location into the ring, unless it is there (rule 2), and its distance into T (rule 3).
+// Puts a location into the ring, unless it is there (rule 2), and its distance into T (rule 3). With
+// `breaks` the value that is sent next tells a discontinuity (rule 25).
 control SyncEnqueue(
     in bit<16> group,
     in bit<32> index,
     in bit<64> distance,
+    in bool breaks,
     in sync_shape_t shape
 ) {
-    bit<1> queued;
+    bit<2> queued;
     bit<64> tail;
     bit<64> peak;
 
@@ -88,10 +102,13 @@ control SyncEnqueue(
         sync_queued.read(queued, shape.base + index);
         if (queued == 0) {
             sync_events.count(SYNC_EVENT_QUEUED);
-            sync_queued.write(shape.base + index, 1);
+            sync_queued.write(shape.base + index, SYNC_QUEUED);
             sync_tail.read(tail, (bit<32>)group);
             sync_ring.write(shape.ring_base + (tail[31:0] & shape.ring_mask), index);
             sync_tail.write((bit<32>)group, tail + 1);
+        }
+        if (breaks) {
+            sync_queued.write(shape.base + index, SYNC_QUEUED_BREAK);
         }
         sync_peak.read(peak, (bit<32>)group);
         if (distance > peak && SYNC_RULE_PEAK) {
@@ -118,14 +135,20 @@ control SyncBefore(in bit<16> group, in bit<32> index) {
     }
 }
 
-// After a location was written: `value` is what it holds.
-control SyncAfter(in bit<16> group, in bit<32> index, in bit<64> value) {
+// After a location was written that held `held` before: `value` is what it holds.
+control SyncAfter(
+    in bit<16> group,
+    in bit<32> index,
+    in bit<64> held,
+    in bit<64> value
+) {
     SyncShape() shape_of;
     SyncEnqueue() enqueue;
     sync_shape_t shape;
     bit<64> sent;
     bit<64> distance;
     bit<64> threshold;
+    bool falls;
 
     apply {
         shape_of.apply(group, shape);
@@ -133,8 +156,9 @@ control SyncAfter(in bit<16> group, in bit<32> index, in bit<64> value) {
             sync_sent.read(sent, shape.base + index);
             sync_threshold.read(threshold, (bit<32>)group);
             distance = sync_distance(shape, value, sent);
-            if (distance > threshold && SYNC_RULE_TESTED) {
-                enqueue.apply(group, index, distance, shape);
+            falls = sync_falls(shape, held, value, sent);
+            if ((distance > threshold || falls) && SYNC_RULE_TESTED) {
+                enqueue.apply(group, index, distance, falls, shape);
             }
         }
     }

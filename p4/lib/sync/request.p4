@@ -148,6 +148,7 @@ control SyncRequeue(
                     meta.group,
                     named.index,
                     sync_distance(meta.shape, value, sent),
+                    false,
                     meta.shape
                 );
             }
@@ -209,15 +210,18 @@ control SyncWriteOne(
     SyncEnqueue() enqueue;
     bit<64> value;
     bit<64> sent;
+    bool breaks;
 
     apply {
         if (written.isValid()) {
             settle.apply(meta.group, written.index, meta.shape);
             value = 0;
+            breaks = false;
             read_value.apply(meta.group, written.index, false, value);
             if (message.operation == SYNC_OPERATION_SET_IF_EQUAL && value != message.operand) {
                 outcome = SYNC_OUTCOME_MISMATCH;
             } else {
+                breaks = meta.shape.kind == SYNC_COUNTER && SYNC_RULE_WRITTEN_BREAKS;
                 if (message.operation == SYNC_OPERATION_ADD) {
                     value = value + written.value;
                 } else {
@@ -232,6 +236,7 @@ control SyncWriteOne(
                     meta.group,
                     written.index,
                     sync_distance(meta.shape, value, sent),
+                    breaks,
                     meta.shape
                 );
             }
@@ -370,6 +375,7 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
     bit<32> staged;
     bit<64> staging;
     bit<64> value;
+    bool made;
 
     apply {
         sync_epoch.read(epoch, meta.at);
@@ -398,7 +404,8 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
                 || hdr.message.operand != (bit<64>)staged)) {
             refuse.apply(SYNC_OUTCOME_NOT_STAGED, hdr, meta);
         } else {
-            if (hdr.message.epoch != epoch || !SYNC_RULE_CUT_NUMBER) {
+            made = hdr.message.epoch != epoch || !SYNC_RULE_CUT_NUMBER;
+            if (made) {
                 sync_events.count(SYNC_EVENT_CUT);
                 sync_epoch.write(meta.at, epoch + 1);
                 sync_kind.write(meta.at, hdr.message.kind);
@@ -415,6 +422,9 @@ control SyncHandleCut(inout sync_headers_t hdr, inout sync_metadata_t meta) {
             }
             drop_values.apply(hdr);
             describe.apply(hdr, meta);
+            if (made) {
+                sync_cut_bound.write(meta.at, hdr.message.bound);
+            }
             hdr.message.type = SYNC_TYPE_CUT_MADE;
             hdr.message.outcome = SYNC_OUTCOME_DONE;
             sync_cut_term.read(value, meta.at);

@@ -172,4 +172,26 @@ const bool SYNC_RULE_WRITTEN_QUEUED = false;
 const bool SYNC_RULE_WRITTEN_QUEUED = true;
 #endif
 
+// A counter whose distance falls at a write tells a discontinuity (rule 25).
+#ifdef SYNC_FAULT_FALLS
+const bool SYNC_RULE_FALLS = false;
+#else
+const bool SYNC_RULE_FALLS = true;
+#endif
+
+// What an engine writes tells a discontinuity (rule 25).
+#ifdef SYNC_FAULT_WRITTEN_BREAKS
+const bool SYNC_RULE_WRITTEN_BREAKS = false;
+#else
+const bool SYNC_RULE_WRITTEN_BREAKS = true;
+#endif
+
+// A discontinuity counts a width in the sum of distances, so that it shows when its value is lost
+// (rule 25).
+#ifdef SYNC_FAULT_BREAK_SHIFT
+const bool SYNC_RULE_BREAK_SHIFT = false;
+#else
+const bool SYNC_RULE_BREAK_SHIFT = true;
+#endif
+
 #endif

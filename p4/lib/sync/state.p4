@@ -21,10 +21,14 @@
 // First distance that is not counted (rule 4).
 #define SYNC_UNBOUNDED 0x10000000000
 
-// Of a location: the value last sent; whether it is in the ring; the parity of the last cut that
-// it crossed.
+// Of sync_queued: in the ring; the same, with a discontinuity (rule 25).
+const bit<2> SYNC_QUEUED = 1;
+const bit<2> SYNC_QUEUED_BREAK = 3;
+
+// Of a location: the value last sent; whether it is in the ring, and whether its next value tells a
+// discontinuity; the parity of the last cut that it crossed.
 register<bit<64>>(SYNC_LOCATIONS) sync_sent;
-register<bit<1>>(SYNC_LOCATIONS) sync_queued;
+register<bit<2>>(SYNC_LOCATIONS) sync_queued;
 register<bit<1>>(SYNC_LOCATIONS) sync_crossed;
 // Its value before that cut; the value that a staged cut gives it, and the tag of the staging that this
 // is of. The engine puts arrays of one length together: with an element more these, which only cuts use,
@@ -77,6 +81,8 @@ register<bit<32>>(SYNC_GROUPS) sync_epoch;
 register<bit<8>>(SYNC_GROUPS) sync_kind;
 register<bit<64>>(SYNC_GROUPS) sync_fill;
 register<bit<64>>(SYNC_GROUPS) sync_cut_term;
+// T at the last cut (rule 25).
+register<bit<64>>(SYNC_GROUPS) sync_cut_bound;
 register<bit<32>>(SYNC_GROUPS) sync_kept;
 // Locations from the first on that have crossed it because their frozen values were fetched (rule 16).
 register<bit<32>>(SYNC_GROUPS) sync_fetched;

@@ -271,13 +271,29 @@ impl Client {
         }
     }
 
+    /// The pieces below `folder` that `head` names, one behind the other.
+    async fn joined(
+        &self,
+        term: u64,
+        folder: &str,
+        head: &encoding::Head,
+    ) -> Result<Option<Vec<u8>>, EtcdError> {
+        let pieces = self.entries(term, folder, head.pieces.into()).await?;
+        // An engine that ended midway may have left more pieces of another.
+        let first = pieces.map(|pieces| pieces.into_iter().take(head.pieces as usize));
+        Ok(first.map(|pieces| pieces.flat_map(|piece| piece.value).collect()))
+    }
+
     /// All facts, if `term` has just been taken.
     async fn load(&self, term: u64) -> Result<Option<Vec<Fact>>, EtcdError> {
         let mut facts = Vec::new();
         let writes = self.entries(term, &self.key("writes/"), PAGE).await?;
         let epochs = self.entries(term, &self.key("epochs/"), PAGE).await?;
         let windows = self.entries(term, &self.key("windows/"), PAGE).await?;
-        let (Some(writes), Some(epochs), Some(windows)) = (writes, epochs, windows) else {
+        let totals = self.entries(term, &self.key("totals/"), PAGE).await?;
+        let (Some(writes), Some(epochs), Some(windows), Some(totals)) =
+            (writes, epochs, windows, totals)
+        else {
             return Ok(None);
         };
         for entry in writes {
@@ -290,17 +306,31 @@ impl Client {
             let (group, epochs) = said.ok_or_else(|| self.foreign(&entry.key))?;
             facts.push(Fact::Epochs { group, epochs });
         }
+        for entry in totals {
+            let group = encoding::group_of(&entry.key, self.key("totals/").as_bytes());
+            let said = group.zip(encoding::Head::parse(&entry.value));
+            let (group, head) = said.ok_or_else(|| self.foreign(&entry.key))?;
+            let folder = self.key(&encoding::totals_pieces(&group, head.number));
+            let Some(bytes) = self.joined(term, &folder, &head).await? else {
+                return Ok(None);
+            };
+            if bytes.len() as u64 != head.bytes {
+                return Err(self.foreign(&entry.key));
+            }
+            facts.push(Fact::Totals {
+                group,
+                number: head.number,
+                bytes: Arc::new(bytes),
+            });
+        }
         for entry in windows {
             let group = encoding::group_of(&entry.key, self.key("windows/").as_bytes());
             let said = group.zip(encoding::Head::parse(&entry.value));
             let (group, head) = said.ok_or_else(|| self.foreign(&entry.key))?;
             let folder = self.key(&encoding::pieces(&group, head.number));
-            let Some(pieces) = self.entries(term, &folder, head.pieces.into()).await? else {
+            let Some(values) = self.joined(term, &folder, &head).await? else {
                 return Ok(None);
             };
-            // An engine that ended midway may have left more pieces of another window.
-            let values = pieces.into_iter().take(head.pieces as usize);
-            let values: Vec<u8> = values.flat_map(|piece| piece.value).collect();
             if values.len() as u64 != head.bytes {
                 return Err(self.foreign(&entry.key));
             }

@@ -25,7 +25,8 @@ pub use flows::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest, 
 pub use kept::{Kept, MOST_WRITE_IDS, Progress, Window, WriteId};
 pub use report::{FlowsReport, GroupReport, RedisReport, SyncReport};
 pub use request::{
-    Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, VALUE_BYTES,
+    Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, TotalsReading,
+    VALUE_BYTES,
 };
 pub use server::SyncServer;
 pub use shared::{Ask, Fact, Outcomes, SharedStore, Told, tell};

@@ -33,6 +33,7 @@ pub(crate) fn refused(error: &ViewError) -> Status {
         ViewError::Fenced(_)
         | ViewError::ReadOnly(_)
         | ViewError::FlowsReadOnly(_)
+        | ViewError::NotContinued(_)
         | ViewError::StoreRefused { .. } => Code::FailedPrecondition,
         ViewError::Nested => Code::Internal,
     };

@@ -273,6 +273,23 @@ impl generated::View for Service {
         }))
     }
 
+    async fn read_totals(
+        &self,
+        request: Request<v1::ReadAllValuesRequest>,
+    ) -> Result<Response<v1::ReadTotalsResponse>, Status> {
+        let _call = Call::of(&request);
+        let request = request.into_inner();
+        let wanted = read_request(request.group, request.limits, request.patience_us);
+        let reading = self
+            .ask(|server, reply| server.read_totals(wanted, reply))
+            .await?;
+        Ok(Response::new(v1::ReadTotalsResponse {
+            told: Some(told_of(&reading.told)),
+            totals: reading.totals.into(),
+            discontinuities: reading.discontinuities.into(),
+        }))
+    }
+
     async fn read_value(
         &self,
         request: Request<v1::ReadValueRequest>,

@@ -2,12 +2,14 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_sync::{Engine, Settings, SettingsError};
+use stateplane_synchronise::Kind;
 use stateplane_wire::{ethernet, ipv4, sync, udp};
 use stateplane_world::Node;
 
 use crate::device::SWITCH_ADDRESS;
 use crate::program::GROUPS;
 use crate::scenario::Scenario;
+use crate::totals::Totals;
 
 /// Values in a message: SYNC_BATCH of the switch's program.
 pub(crate) const BATCH: u32 = 4;
@@ -26,6 +28,7 @@ pub(crate) struct Process {
     /// It stands still.
     pub(crate) is_asleep: bool,
     pub(crate) groups: Vec<Engine>,
+    pub(crate) totals: Vec<Totals>,
     /// Writes that ended as done since the view began, and those that did not end.
     pub(crate) done: u64,
     pub(crate) open: u64,
@@ -39,6 +42,7 @@ impl Process {
         now: u64,
         nonce: u32,
         kept: impl Fn(u16) -> Vec<(u32, u32)>,
+        totals: Vec<Totals>,
     ) -> Result<Self, SettingsError> {
         let group = |group: u16| {
             let settings = Settings {
@@ -52,7 +56,12 @@ impl Process {
             };
             let mut last = kept(group);
             last.sort_unstable();
-            Engine::new(settings, now, last)
+            let mut engine = Engine::new(settings, now, last)?;
+            let of = &scenario.program.groups()[usize::from(group)];
+            if of.kind == Kind::Counter {
+                engine.continue_counters(of.bits(), totals[usize::from(group)].kept());
+            }
+            Ok(engine)
         };
         Ok(Self {
             port: 5000 + number,
@@ -60,6 +69,7 @@ impl Process {
             candidate: 0,
             is_asleep: false,
             groups: (0..GROUPS as u16).map(group).collect::<Result<_, _>>()?,
+            totals,
             done: 0,
             open: 0,
         })

@@ -34,6 +34,8 @@ impl fmt::Display for Violation {
 struct Moment {
     at: u64,
     values: Vec<u64>,
+    /// What the locations have counted, if the program tells.
+    counted: Option<Vec<u64>>,
 }
 
 /// Start of the switch, group and stamp or epoch.
@@ -90,7 +92,13 @@ impl Judge {
     }
 
     /// The switch sent an UPDATE.
-    pub(crate) fn mark(&mut self, place: Place, at: u64, values: Vec<u64>) {
+    pub(crate) fn mark(
+        &mut self,
+        place: Place,
+        at: u64,
+        values: Vec<u64>,
+        counted: Option<Vec<u64>>,
+    ) {
         // Each write adds to these locations alike, and nothing else changes them but cuts.
         let written = &values[values.len() - BATCH as usize..];
         if written.iter().any(|value| *value != written[0]) {
@@ -99,7 +107,11 @@ impl Judge {
                 format!("{at} µs: of writes there are parts at {place:?}"),
             );
         }
-        self.marks.entry(place).or_insert(Moment { at, values });
+        self.marks.entry(place).or_insert(Moment {
+            at,
+            values,
+            counted,
+        });
         if self.marks.len() > MARKS {
             self.marks.pop_first();
         }
@@ -166,6 +178,12 @@ impl Judge {
         for (promise, what) in wrong {
             self.object(promise, format!("{now} µs, {told:?}: {what}"));
         }
+    }
+
+    /// What the locations of a group had counted at the mark, if the program tells.
+    pub(crate) fn counted(&self, group: u16, told: &Told) -> Option<&[u64]> {
+        let moment = self.marks.get(&(told.incarnation, group, told.stamp))?;
+        moment.counted.as_deref()
     }
 
     /// An engine delivers a window, which the store takes unless it has it. True if it is new.

@@ -23,6 +23,7 @@ mod scenario;
 mod simulator;
 mod staged;
 mod standby;
+mod totals;
 mod world;
 
 pub use options::{Options, PROGRAM, Rule};

@@ -53,6 +53,12 @@ rules! {
     Once = "once", Some("SYNC_FAULT_ONCE");
     /// Written locations are queued (rule 23).
     WrittenQueued = "written-queued", Some("SYNC_FAULT_WRITTEN_QUEUED");
+    /// A counter whose distance falls at a write tells a discontinuity (rule 25).
+    Falls = "falls", Some("SYNC_FAULT_FALLS");
+    /// What an engine writes tells a discontinuity (rule 25).
+    WrittenBreaks = "written-breaks", Some("SYNC_FAULT_WRITTEN_BREAKS");
+    /// A discontinuity counts a width in the sum of distances (rule 25).
+    BreakShift = "break-shift", Some("SYNC_FAULT_BREAK_SHIFT");
     /// An engine whose lease is over does not act (rule 20).
     Lease = "lease", None;
 }

@@ -13,6 +13,8 @@ pub enum Program {
     PacketCounter,
     /// Levels and flows, instrumented by `stateplane sync`: a gauge, and a key beside its count.
     Levels,
+    /// Counters of 8 and 16 bits, instrumented by `stateplane sync`, beside what they have counted.
+    Narrow,
 }
 
 /// Groups of each program.
@@ -23,6 +25,8 @@ pub(crate) struct Group {
     pub(crate) kind: Kind,
     /// Registers side by side, from the lowest bits of a value on, with their widths.
     pub(crate) registers: &'static [(&'static str, u32)],
+    /// Register with what the locations of a counter have counted, if there is one.
+    pub(crate) counted: Option<&'static str>,
 }
 
 impl Group {
@@ -50,16 +54,19 @@ impl Program {
                 Group {
                     kind: Kind::Counter,
                     registers: &[("packets", 32)],
+                    counted: None,
                 },
                 Group {
                     kind: Kind::Counter,
                     registers: &[("bytes", 64)],
+                    counted: None,
                 },
             ],
             Program::Levels => &[
                 Group {
                     kind: Kind::Gauge,
                     registers: &[("level", 32)],
+                    counted: None,
                 },
                 Group {
                     kind: Kind::Opaque,
@@ -67,6 +74,19 @@ impl Program {
                         ("LevelsIngress.flow", 32),
                         ("LevelsIngress.flow_packets", 16),
                     ],
+                    counted: None,
+                },
+            ],
+            Program::Narrow => &[
+                Group {
+                    kind: Kind::Counter,
+                    registers: &[("packets", 8)],
+                    counted: Some("counted_packets"),
+                },
+                Group {
+                    kind: Kind::Counter,
+                    registers: &[("bytes", 16)],
+                    counted: Some("counted_bytes"),
                 },
             ],
         }
@@ -85,9 +105,13 @@ impl Program {
                 let path = "apps/packet-counter/packet_counter.p4";
                 shipped(path).defines(macros).program()
             }
-            Program::Levels => {
+            Program::Levels | Program::Narrow => {
                 macros.push(("LOCATIONS".to_owned(), locations));
-                let source = text(include_str!("levels.p4")).defines(macros.clone());
+                let written = match self {
+                    Program::Narrow => include_str!("narrow.p4"),
+                    _ => include_str!("levels.p4"),
+                };
+                let source = text(written).defines(macros.clone());
                 text(self.instrumented(&source)?).defines(macros).program()
             }
         };

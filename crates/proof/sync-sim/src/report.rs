@@ -34,6 +34,10 @@ pub struct Coverage {
     pub led: u64,
     /// Greatest bound told.
     pub greatest: u64,
+    /// Totals of counters that were judged as exact.
+    pub continued: u64,
+    /// Of exact views, totals that told a discontinuity.
+    pub discontinuities: u64,
 }
 
 /// Outcome of a run.
@@ -80,12 +84,14 @@ impl fmt::Display for Report {
             generations,
             led,
             greatest,
+            continued,
+            discontinuities,
         } = self.coverage;
         writeln!(
             f,
             "seed {} in {}: {told} bounds told, {unbounded} unbounded, the greatest {greatest}; \
              {marks} marks, {repaired} repairs, {windows} windows, {written} writes, {staged} staged, {unknown} \
-             unknown, {refused} refusals, {generations} views, {led} elected; trace {:016x}",
+             unknown, {refused} refusals, {generations} views, {led} elected, {continued} totals, {discontinuities} discontinuities; trace {:016x}",
             self.seed, self.options.scenario.name, self.trace
         )?;
         if self.is_good() {

@@ -21,6 +21,8 @@ pub struct Scenario {
     pub window: u32,
     /// Packets that are counted.
     pub packets: u64,
+    /// When the first may come.
+    pub first_packet: u64,
     /// Time for which they come.
     pub traffic: u64,
     /// Time after that in which links are whole and views become exact.
@@ -85,6 +87,7 @@ impl Scenario {
             locations: 32,
             window: 16,
             packets: 800,
+            first_packet: 500,
             traffic: 40_000,
             settle: 40_000,
             turn_us: 50,
@@ -314,8 +317,58 @@ impl Scenario {
         }
     }
 
+    /// Narrow counters, more of them than the budget carries, with resets and engines that are replaced.
+    pub const fn continued() -> Self {
+        Self {
+            name: "continued",
+            program: Program::Narrow,
+            packets: 6_000,
+            first_packet: 20_000,
+            traffic: 80_000,
+            byte_time: 300_000,
+            settle: 200_000,
+            cuts: 5,
+            engine_starts: 1,
+            link: LinkQuality { loss: 20, ..GOOD },
+            ..Self::quiet()
+        }
+    }
+
+    /// The same counters on a link that loses, exchanges and delays.
+    pub const fn continued_lossy() -> Self {
+        Self {
+            name: "continued-lossy",
+            locations: 8,
+            window: 8,
+            packets: 5_000,
+            byte_time: 900_000,
+            cuts: 4,
+            fills: 1_000,
+            engine_starts: 0,
+            link: LinkQuality { loss: 40, ..BAD },
+            ..Self::continued()
+        }
+    }
+
+    /// The same counters under all that there is.
+    pub const fn continued_mixed() -> Self {
+        Self {
+            name: "continued-mixed",
+            byte_time: 100_000,
+            writes: 30,
+            stages: 4,
+            cuts: 4,
+            engine_starts: 2,
+            zombies: 500,
+            switch_starts: 1,
+            first_position: (1 << 32) - 200,
+            link: BAD,
+            ..Self::continued()
+        }
+    }
+
     /// All scenarios.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::quiet(),
         Self::overload(),
         Self::slow_sweep(),
@@ -332,6 +385,9 @@ impl Scenario {
         Self::kinds_mixed(),
         Self::kinds_writes(),
         Self::kinds_staged(),
+        Self::continued(),
+        Self::continued_lossy(),
+        Self::continued_mixed(),
         Self::standby(),
         Self::standby_mixed(),
     ];
@@ -357,6 +413,7 @@ impl Scenario {
                 "window is 1 to locations"
             }
             () if !(1..=8).contains(&scenario.workers) => "workers is from 1 to 8",
+            () if scenario.first_packet > scenario.traffic => "first_packet is at most traffic",
             () if scenario.turn_us == 0 || scenario.window_us == 0 || scenario.byte_time == 0 => {
                 "turn_us, window_us and byte_time are at least 1"
             }

@@ -4,7 +4,7 @@
 use crate::engines::Process;
 use crate::program::GROUPS;
 use crate::simulator::SimError;
-use crate::world::{Happening, World};
+use crate::world::{Happening, World, no_totals};
 use stateplane_sync::election::{Answer, Election, ElectionSettings, Holder, Request};
 use stateplane_world::{Clock, Net, Random};
 
@@ -442,7 +442,8 @@ impl World<'_> {
                 let leads = one.election.leads(local) == Some(term);
                 if let Some(kept) = kept.filter(|_| leads) {
                     self.coverage.led += 1;
-                    self.begin_process(to.0, term, |group| kept[usize::from(group)].clone())?;
+                    let kept = |group| kept[usize::from(group)].clone();
+                    self.begin_process(to.0, term, kept, no_totals())?;
                 }
             }
             Said::Kept { term, kept, .. } if !kept => {

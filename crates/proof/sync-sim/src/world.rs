@@ -10,6 +10,7 @@ use crate::scenario::Scenario;
 use crate::simulator::SimError;
 use crate::staged::StagedWrites;
 use crate::standby::{Standby, Step, Window};
+use crate::totals::Totals;
 use core::net::Ipv4Addr;
 use stateplane_sync::Event;
 use stateplane_sync_setup::CONTROL_PORT;
@@ -22,6 +23,9 @@ pub(crate) type MakeDevice<'a> = &'a dyn Fn(u32) -> Result<Box<dyn Device>, SimE
 
 const SWITCH: usize = 0;
 const ENGINES: usize = 1;
+
+/// Between two times at which the store of the engines keeps totals, in µs.
+const KEEP_US: u64 = 3_000;
 
 /// Bytes around a frame on the wire.
 const FRAMING: u64 = 24;
@@ -43,6 +47,11 @@ pub(crate) struct Remains {
     pub(crate) coverage: Coverage,
     pub(crate) trace: u64,
     pub(crate) faults: Vec<(u64, String)>,
+}
+
+/// Totals of an engine whose store has none.
+pub(crate) fn no_totals() -> Vec<Totals> {
+    vec![Totals::default(); GROUPS]
 }
 
 struct SwitchCore<'a>(&'a mut dyn Device);
@@ -79,6 +88,10 @@ pub(crate) struct World<'a> {
     /// When this start of the switch began, and the bytes of UPDATEs since then, by group.
     began: u64,
     bytes: [u64; GROUPS],
+    /// What the locations of each group have counted in earlier starts of the switch.
+    counted: [Vec<u64>; GROUPS],
+    /// When the store of the engines keeps totals next.
+    keep_due: u64,
     pub(crate) host: Host,
     starts: u16,
     pub(crate) judge: Judge,
@@ -121,6 +134,8 @@ impl<'a> World<'a> {
             incarnation,
             began: 0,
             bytes: [0; GROUPS],
+            counted: [(); GROUPS].map(|()| vec![0; scenario.locations as usize]),
+            keep_due: KEEP_US,
             standby: None,
             host: Host {
                 processes: Vec::new(),
@@ -142,7 +157,7 @@ impl<'a> World<'a> {
             world.standby = Some(Standby::new(scenario.candidates, acts_on, random));
             world.begin_standby();
         } else {
-            world.start_engine()?;
+            world.start_engine(no_totals())?;
         }
         world.after_switch();
         world.plan(&mut plan);
@@ -163,7 +178,7 @@ impl<'a> World<'a> {
             let index = random.place(last.max(1) as usize) as u32;
             let length = random.between(20, 1500) as u16;
             // Bursts: many at the same moment.
-            let at = random.between(500, end) / 50 * 50;
+            let at = random.between(scenario.first_packet, end) / 50 * 50;
             self.net.plan(at, Happening::Packet { index, length });
         }
         for _ in 0..scenario.writes {
@@ -294,10 +309,14 @@ impl<'a> World<'a> {
                 self.fail_candidate(old_lives);
             }
             Happening::EngineStarts { old_lives } => {
+                let last = self.host.processes.last();
+                let totals = last.map_or_else(no_totals, |last| {
+                    last.totals.iter().map(Totals::restarted).collect()
+                });
                 if !old_lives && let Some(old) = self.host.processes.pop() {
                     self.maybe += old.open;
                 }
-                self.start_engine()?;
+                self.start_engine(totals)?;
             }
             Happening::SwitchStarts => self.restart_switch()?,
             Happening::Heal => {
@@ -311,10 +330,10 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn start_engine(&mut self) -> Result<(), SimError> {
+    fn start_engine(&mut self, totals: Vec<Totals>) -> Result<(), SimError> {
         let kept: Vec<_> = (0..GROUPS as u16).map(|at| self.judge.kept(at)).collect();
         let term = u64::from(self.starts) + 1;
-        self.begin_process(0, term, |group| kept[usize::from(group)].clone())
+        self.begin_process(0, term, |group| kept[usize::from(group)].clone(), totals)
     }
 
     /// An engine process begins under a term; `kept` are the last windows of a group.
@@ -323,10 +342,11 @@ impl<'a> World<'a> {
         candidate: usize,
         term: u64,
         kept: impl Fn(u16) -> Vec<(u32, u32)>,
+        totals: Vec<Totals>,
     ) -> Result<(), SimError> {
         let local = self.net.local(ENGINES);
         let nonce = self.net.random.between(1, u32::MAX.into()) as u32;
-        let process = Process::start(self.starts, term, self.scenario, local, nonce, kept)?;
+        let process = Process::start(self.starts, term, self.scenario, local, nonce, kept, totals)?;
         self.starts += 1;
         self.host.processes.push(Process {
             candidate,
@@ -342,6 +362,9 @@ impl<'a> World<'a> {
         self.net.die(SWITCH);
         self.net.restart(SWITCH, clock);
         self.incarnation = self.net.random.between(1, u32::MAX.into()) as u32;
+        for group in 0..GROUPS {
+            self.counted[group] = self.counted(group as u16).unwrap_or_default();
+        }
         self.device = (self.make)(self.incarnation)?;
         self.began = now;
         self.bytes = [0; GROUPS];
@@ -357,6 +380,14 @@ impl<'a> World<'a> {
     fn registers(&self, group: u16) -> Vec<u64> {
         let scenario = self.scenario;
         registers(&*self.device, scenario.program, group, scenario.locations)
+    }
+
+    /// What the locations of a group have counted, if the program tells.
+    fn counted(&self, group: u16) -> Option<Vec<u64>> {
+        let register = self.group(group).counted?;
+        let before = self.counted[usize::from(group)].iter().enumerate();
+        let counted = before.map(|(at, before)| before + self.device.word(register, at as u64));
+        Some(counted.collect())
     }
 
     /// Registers of a group that no message of a fenced engine, or for another start, may change.
@@ -478,8 +509,9 @@ impl<'a> World<'a> {
             MessageType::Update => {
                 let group = message.group;
                 let values = self.registers(group);
-                self.judge
-                    .mark((self.incarnation, group, message.stamp), now, values);
+                let counted = self.counted(group);
+                let place = (self.incarnation, group, message.stamp);
+                self.judge.mark(place, now, values, counted);
                 self.coverage.marks += 1;
                 let longest = FRAMING + 170 + 12 * u64::from(BATCH);
                 let sent = &mut self.bytes[usize::from(group)];
@@ -596,9 +628,14 @@ impl<'a> World<'a> {
     fn judge_views(&mut self) {
         let now = self.net.now();
         let local = self.net.local(ENGINES);
-        let awake = self.host.processes.iter().filter(|it| !it.is_asleep);
-        for process in awake {
-            for (group, engine) in process.groups.iter().enumerate() {
+        let keeps = now >= self.keep_due;
+        if keeps {
+            self.keep_due = now + KEEP_US;
+        }
+        let processes = self.host.processes.iter_mut();
+        for process in processes.filter(|it| !it.is_asleep) {
+            let groups = process.groups.iter().zip(&mut process.totals);
+            for (group, (engine, totals)) in groups.enumerate() {
                 if let Some(told) = engine.told(local) {
                     self.coverage.told += 1;
                     match told.bound {
@@ -610,6 +647,19 @@ impl<'a> World<'a> {
                     let of = &self.scenario.program.groups()[group];
                     let group = (group as u16, of);
                     self.judge.told(now, group, &told, engine.values());
+                    let counted = self.judge.counted(group.0, &told);
+                    if let (Some(continued), Some(counted)) = (engine.continued(), counted) {
+                        let judged = totals.judge(&told, continued, counted);
+                        self.coverage.continued += judged.exact;
+                        self.coverage.discontinuities += judged.discontinuities;
+                        if let Some(wrong) = judged.wrong {
+                            let what = format!("{now} µs, group {}: {wrong}", group.0);
+                            self.judge.object("continued", what);
+                        }
+                    }
+                    if let Some(kept) = engine.keep_totals().filter(|_| keeps) {
+                        totals.keep(kept);
+                    }
                 }
             }
         }

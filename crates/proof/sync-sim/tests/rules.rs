@@ -64,6 +64,9 @@ rules! {
     without_staged_apart: StagedApart, Scenario::staged(), ["staged", "rest"];
     without_fence: Fence, Scenario::writes(), ["fencing", "age"];
     without_once: Once, Scenario::writes(), ["once"];
+    without_falls: Falls, Scenario::continued(), ["continued"];
+    without_written_breaks: WrittenBreaks, Scenario::continued_mixed(), ["continued"];
+    without_break_shift: BreakShift, Scenario::continued_mixed(), ["continued"];
     without_lease: Lease, Scenario::standby(), ["lease", "fencing"];
     without_written_queued: WrittenQueued, Scenario::writes(), ["all but k", "bound", "rest"];
 }

@@ -20,6 +20,8 @@ fn run(scenario: Scenario, seeds: u64) -> Coverage {
         sum.refused += of.refused;
         sum.generations += of.generations;
         sum.led += of.led;
+        sum.continued += of.continued;
+        sum.discontinuities += of.discontinuities;
         sum.greatest = sum.greatest.max(of.greatest);
     }
     sum
@@ -49,6 +51,15 @@ fn lossy_links_are_repaired() {
 #[test]
 fn storm() {
     assert!(run(Scenario::storm(), 12).repaired > 100);
+}
+
+#[test]
+fn totals_of_narrow_counters() {
+    let coverage = run(Scenario::continued(), 12);
+    assert!(coverage.continued > 12 * 10 && coverage.discontinuities > 12);
+    let coverage = run(Scenario::continued_lossy(), 12);
+    assert!(coverage.continued > 12 && coverage.discontinuities > 12);
+    assert!(run(Scenario::continued_mixed(), 12).discontinuities > 12);
 }
 
 #[test]

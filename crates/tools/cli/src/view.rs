@@ -56,6 +56,21 @@ enum ViewCommand {
         #[command(flatten)]
         limits: LimitArguments,
     },
+    /// Print what counters have counted, over widths and resets: all that is not 0, or of locations
+    ///
+    /// Behind each total stands how often it was broken off. Between two readings with the same number it went
+    /// on by what was counted between them.
+    Totals {
+        /// Name of the group, whose section in the engine's file has `counter_bits`
+        group: String,
+        /// Locations; all that are not 0 without any
+        locations: Vec<u32>,
+        /// Of a moment after the request
+        #[arg(long)]
+        fresh: bool,
+        #[command(flatten)]
+        limits: LimitArguments,
+    },
     /// Change values, all at once; with --add those of one message to the switch
     Write {
         /// Name of the group
@@ -197,6 +212,15 @@ async fn carry_out(arguments: &ViewArguments) -> Result<(), CommandError> {
             fresh,
             limits,
         } => session.read(group, locations, limits.limits(*fresh)).await,
+        ViewCommand::Totals {
+            group,
+            locations,
+            fresh,
+            limits,
+        } => {
+            let limits = limits.limits(*fresh);
+            session.totals(group, locations, limits).await
+        }
         ViewCommand::Write {
             group,
             values,
@@ -243,6 +267,19 @@ fn packed(locations: impl Iterator<Item = u32>) -> Vec<u8> {
     locations.flat_map(u32::to_le_bytes).collect()
 }
 
+/// Refuses locations that the group does not have.
+fn check_locations(group: &str, locations: &[u32], count: usize) -> Result<(), CommandError> {
+    match locations.iter().find(|at| **at as usize >= count) {
+        Some(location) => {
+            let last = count.saturating_sub(1);
+            let message =
+                format!("group `{group}` has no location {location}: they are 0 to {last}");
+            Err(CommandError::coded(Failure::Input, "SYNC012", message))
+        }
+        None => Ok(()),
+    }
+}
+
 impl Session<'_> {
     async fn groups(&mut self) -> Result<(), CommandError> {
         let said = self.client.groups(v1::GroupsRequest {}).await;
@@ -264,15 +301,31 @@ impl Session<'_> {
         let said = self.client.read_all_values(request).await;
         let said = said.map_err(refused)?.into_inner();
         let values: Vec<u64> = unpack(&said.values).collect();
-        let beyond = locations.iter().find(|at| **at as usize >= values.len());
-        if let Some(location) = beyond {
-            let last = values.len().saturating_sub(1);
-            let message =
-                format!("group `{group}` has no location {location}: they are 0 to {last}");
-            return Err(CommandError::coded(Failure::Input, "SYNC012", message));
-        }
+        check_locations(group, locations, values.len())?;
         self.printer
             .values(group, said.told.as_ref(), &values, locations);
+        Ok(())
+    }
+
+    async fn totals(
+        &mut self,
+        group: &str,
+        locations: &[u32],
+        limits: Option<v1::Limits>,
+    ) -> Result<(), CommandError> {
+        let request = v1::ReadAllValuesRequest {
+            group: group.to_owned(),
+            limits,
+            patience_us: self.patience_us,
+        };
+        let said = self.client.read_totals(request).await;
+        let said = said.map_err(refused)?.into_inner();
+        let (breaks, _) = said.discontinuities.as_chunks::<4>();
+        let breaks = breaks.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        let totals: Vec<(u64, u32)> = unpack(&said.totals).zip(breaks).collect();
+        check_locations(group, locations, totals.len())?;
+        self.printer
+            .totals(group, said.told.as_ref(), &totals, locations);
         Ok(())
     }
 

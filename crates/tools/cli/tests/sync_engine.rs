@@ -183,7 +183,8 @@ impl Network {
         let group = |name: &str, number: u32| {
             format!(
                 "[[group]]\nname = \"{name}\"\nswitch = \"10.0.9.1\"\ngroup = {number}\n\
-                 locations = 1024\nretry_us = 3000\nmetrics = {shown:?}\n"
+                 locations = 1024\nretry_us = 3000\nmetrics = {shown:?}\ncounter_bits = {}\n",
+                32 << number
             )
         };
         let (rpc, metrics) = (9560 + number, format!("127.0.0.1:{}", 9100 + number));
@@ -530,6 +531,82 @@ fn clients_read_write_cut_and_watch_over_restarts_of_the_engine() {
         );
     }
     watch(&network, &mut switch);
+}
+
+#[test]
+fn totals_go_on_over_resets_and_restarts() {
+    if skipped() {
+        return;
+    }
+    let network = Network::new("t");
+    let mut switch = network.switch();
+    let mut engine = network.engine();
+    let totals = |group: &str| {
+        network.exact(group);
+        let said = network.said(&["totals", group, "--fresh"]);
+        let breaks = numbers(&said[0]["discontinuities"]);
+        (numbers(&said[0]["totals"]), breaks)
+    };
+    // Each source, and nobody else, has sent so many packets; of which locations are the discontinuities?
+    let counted = |count: u64, breaks: &[usize]| {
+        let (totals, found) = totals("packets");
+        for (at, total) in totals.into_iter().enumerate() {
+            let has_sent = (0..SOURCES).any(|source| location(source) as usize == at);
+            let expected = if has_sent { count } else { 0 };
+            assert_eq!(total, expected, "location {at}");
+        }
+        let found = found
+            .into_iter()
+            .enumerate()
+            .filter(|(_, breaks)| *breaks > 0);
+        assert_eq!(found.map(|(at, _)| at).collect::<Vec<_>>(), breaks);
+    };
+    network.send(3);
+    counted(3, &[]);
+    // A reset whose window is fetched loses nothing; a kept one as little.
+    network.said(&["cut", "packets", "--fill", "0"]);
+    network.send(2);
+    counted(5, &[]);
+    network.said(&["cut", "packets", "--fill", "4294967295", "--keep"]);
+    network.send(2);
+    counted(7, &[]);
+    // A killed engine goes on from what it kept, though it counted since.
+    engine.signal("KILL");
+    engine.child().wait().expect("its end");
+    network.send(1);
+    let mut engine = network.engine();
+    let restarted = |count: u64| {
+        let (totals, breaks) = totals("packets");
+        let first = location(0) as usize;
+        assert!(totals[first] <= count, "{} of {count}", totals[first]);
+        (totals[first], breaks[first])
+    };
+    let (before, breaks) = restarted(8);
+    network.send(1);
+    assert_eq!(restarted(9), (before + 1, breaks));
+    // One that ends in order has all.
+    engine.signal("TERM");
+    engine.child().wait().expect("its end");
+    network.send(1);
+    let _engine = network.engine();
+    assert_eq!(restarted(10), (before + 2, breaks));
+    // What is written is no count, and what a switch counted in vain is lacking.
+    network.said(&["write", "packets", "1=77"]);
+    let (all, found) = totals("packets");
+    assert_eq!((all[1], found[1]), (0, found[2] + 1));
+    switch.signal("KILL");
+    switch.child().wait().expect("its end");
+    let _switch = network.switch();
+    network.send(1);
+    // The view of the next start may have begun before the packet.
+    let (total, told) = restarted(11);
+    assert!(
+        (before + 2..=before + 3).contains(&total),
+        "{total}, {before}"
+    );
+    assert_eq!(told, breaks + 1);
+    network.send(1);
+    assert_eq!(restarted(12), (total + 1, told));
 }
 
 /// A watcher is told of changes, and of a view that is too old.

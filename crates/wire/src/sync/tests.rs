@@ -46,12 +46,20 @@ fn example(values: &[u8]) -> Repr<'_> {
 #[test]
 fn fields_lie_where_the_protocol_page_says() {
     let values = values();
-    let mut expected = vec![3, 0x82, 3, 4, 5, 6, 2, 8];
+    let mut expected = vec![4, 0x82, 3, 4, 5, 6, 2, 8];
     expected.extend(0x09..=0x80);
     assert_eq!(expected.len(), HEADER_LENGTH);
     expected.extend(0x81..=0x8c);
     expected.extend(0x91..=0x9c);
     assert_eq!(example(&values).to_vec().unwrap(), expected);
+}
+
+#[test]
+fn the_highest_bit_of_an_index_tells_a_discontinuity() {
+    let value = |index: u32| Value { index, value: 1 };
+    let of = |index: u32| (value(index).location(), value(index).tells_discontinuity());
+    assert_eq!(of(0x7fff_ffff), (0x7fff_ffff, false));
+    assert_eq!(of(0x8000_0005), (5, true));
 }
 
 #[test]

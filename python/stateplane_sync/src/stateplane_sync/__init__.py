@@ -96,6 +96,17 @@ class View:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """What counters have counted by location, over widths and resets, and what is promised of the view
+    that this is of. No total ever goes back. Between two readings with the same number of
+    `discontinuities` of a location its total went on by what was counted between them."""
+
+    told: Told
+    totals: numpy.ndarray
+    discontinuities: numpy.ndarray
+
+
+@dataclass(frozen=True)
 class Window:
     """What all locations held at a cut. `number` is its place among the windows that are kept, from 1;
     0 if it is not kept."""
@@ -385,6 +396,25 @@ class Engine:
         )
         said = self._call("ReadAllValues", request)
         return View(_told(said.told), _values(said.values))
+
+    def totals(
+        self,
+        group: str,
+        *,
+        fresh: bool = False,
+        bound: Optional[int] = None,
+        max_age_us: Optional[int] = None,
+    ) -> Totals:
+        """What the counters of a group have counted, once its view is within the limits, which are those
+        of `read`. The group has `counter_bits` in the engine's file."""
+        request = view_pb2.ReadAllValuesRequest(
+            group=group,
+            limits=_limits(fresh, bound, max_age_us),
+            patience_us=self._patience_us,
+        )
+        said = self._call("ReadTotals", request)
+        breaks = numpy.frombuffer(said.discontinuities, dtype="<u4")
+        return Totals(_told(said.told), _values(said.totals), breaks)
 
     def read_value(self, group: str, location: int, *, fresh: bool = False) -> tuple[int, Told]:
         """READ_VALUE: the value of one location, and what is promised of it."""

@@ -1,7 +1,7 @@
 //! Text in front of the program: its registers, the library, and the functions that access them.
 
 use super::{Called, ELSEWHERE, Emit, IN_BODY};
-use crate::plan::{Group, fetch};
+use crate::plan::{Group, Kind, fetch};
 use crate::registers::{Element, Register};
 use stateplane_ir::SIDE_EFFECTS_WAIT;
 use stateplane_syntax::tree::Declaration;
@@ -321,12 +321,23 @@ impl Emit<'_> {
         }
         let (ty, name) = (register.ty(), &called.register);
         let (method, params) = if writes {
+            // The distance of a counter that went on does not fall (rule 25).
+            let follows = group.kind == Kind::Counter;
+            for word in (0..words).filter(|_| follows) {
+                let at = location(word);
+                let _ = writeln!(body, "    bit<64> before_{word} = {held}({at});");
+            }
             let _ = writeln!(body, "    {name}.write(index, value);");
             for word in 0..words {
                 let at = location(word);
+                let before = if follows {
+                    format!("before_{word}")
+                } else {
+                    "0".to_owned()
+                };
                 let _ = writeln!(
                     body,
-                    "    {changed}({number}, {at}, {held}({at}), {shape});"
+                    "    {changed}({number}, {at}, {before}, {held}({at}), {shape});"
                 );
             }
             ("write", format!("in bit<32> index, in {ty} value"))

@@ -8,7 +8,7 @@ use super::encoding::{self, Head};
 use crate::proto::RequestOp;
 use crate::transaction::{delete_between, put};
 
-/// Bytes of a piece of a window.
+/// Bytes of a piece of a window or of totals.
 const PIECE: usize = 1 << 20;
 
 /// Most operations of a transaction.
@@ -41,6 +41,11 @@ impl Batches<'_> {
                 Fact::Epochs { group, epochs } => {
                     batches.put(&encoding::epochs_key(group), encoding::epochs(epochs));
                 }
+                Fact::Totals {
+                    group,
+                    number,
+                    bytes,
+                } => batches.totals(group, *number, bytes),
                 Fact::Write {
                     number,
                     id,
@@ -77,16 +82,35 @@ impl Batches<'_> {
         }
     }
 
-    /// A window: each piece, then what makes it one that is kept and forgets older ones.
-    fn window(&mut self, group: &str, window: &Window, oldest: u64) {
+    /// Totals: each piece, then what makes them those that are kept. Pieces lie in two places by turns, so
+    /// that those before stay until then.
+    fn totals(&mut self, group: &str, number: u64, bytes: &[u8]) {
+        let pieces = self.pieces(&encoding::totals_pieces(group, number), bytes);
+        let head = Head {
+            number,
+            incarnation: 0,
+            epoch: 0,
+            bytes: bytes.len() as u64,
+            pieces,
+        };
+        self.put(&encoding::totals(group), head.to_vec());
+    }
+
+    /// Pieces below `folder`, each a transaction: how many.
+    fn pieces(&mut self, folder: &str, bytes: &[u8]) -> u32 {
         self.end(Vec::new());
-        let folder = encoding::pieces(group, window.number);
         let mut pieces = 0;
-        for piece in window.values.chunks(PIECE) {
+        for piece in bytes.chunks(PIECE) {
             self.put(&format!("{folder}{pieces:06}"), piece.to_vec());
             self.end(Vec::new());
             pieces += 1;
         }
+        pieces
+    }
+
+    /// A window: each piece, then what makes it one that is kept and forgets older ones.
+    fn window(&mut self, group: &str, window: &Window, oldest: u64) {
+        let pieces = self.pieces(&encoding::pieces(group, window.number), &window.values);
         let head = Head {
             number: window.number,
             incarnation: window.incarnation,
@@ -159,6 +183,23 @@ mod tests {
         assert_eq!(lengths, expected);
         // With a window older ones go: their pieces too.
         assert_eq!((batches[3].len(), batches[0].len()), (3, 1));
+    }
+
+    #[test]
+    fn totals_take_the_place_of_those_before_once_all_pieces_are_there() {
+        let totals = |number, bytes| Fact::Totals {
+            group: "a".to_owned(),
+            number,
+            bytes: Arc::new(vec![7; bytes]),
+        };
+        let batches = Batches::of("/p", &[totals(6, PIECE + 1), totals(7, 8)]);
+        let lengths: Vec<_> = batches.iter().map(|batch| puts(batch)).collect();
+        let piece = |place: u64, at: u32, bytes| {
+            vec![(format!("/p/totals-pieces/61/{place}/{at:06}"), bytes)]
+        };
+        let head = || vec![("/p/totals/61".to_owned(), 28)];
+        let first = [piece(0, 0, PIECE), piece(0, 1, 1), head()];
+        assert_eq!(lengths, [&first[..], &[piece(1, 0, 8), head()]].concat());
     }
 
     #[test]

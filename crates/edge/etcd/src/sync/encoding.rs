@@ -60,7 +60,7 @@ pub(super) fn parse_count(mut bytes: &[u8]) -> Option<(u64, u64)> {
     whole(count, bytes)
 }
 
-/// A window without its values: start of the switch, cut, bytes and pieces.
+/// A window without its values: start of the switch, cut, bytes and pieces. Of totals, start and cut are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) number: u64,
@@ -165,6 +165,16 @@ pub(super) fn window(group: &str, number: u64) -> String {
 /// Folder of the pieces of a window.
 pub(super) fn pieces(group: &str, number: u64) -> String {
     format!("pieces/{}/{number:020}/", hex(group))
+}
+
+/// Key of a group's totals.
+pub(super) fn totals(group: &str) -> String {
+    format!("totals/{}", hex(group))
+}
+
+/// Folder of the pieces of totals.
+pub(super) fn totals_pieces(group: &str, number: u64) -> String {
+    format!("totals-pieces/{}/{}/", hex(group), number % 2)
 }
 
 #[cfg(test)]

@@ -159,6 +159,12 @@ pub enum ViewError {
         /// Bound and age that it has.
         met: String,
     },
+    /// Totals of a group whose counters are not continued.
+    #[error(
+        "totals of group `{0}` are not kept: if its values are counters, give their width as \
+         `counter_bits` in its section of the engine's file"
+    )]
+    NotContinued(String),
     /// A location beyond the group's.
     #[error("group `{group}` has no location {location}: they are 0 to {last}")]
     Location {
@@ -234,6 +240,7 @@ impl ViewError {
             ViewError::StateLength { .. } => "SYNC033",
             ViewError::FlowsReadOnly(_) => "SYNC034",
             ViewError::NotInTime => "SYNC035",
+            ViewError::NotContinued(_) => "SYNC036",
         }
     }
 

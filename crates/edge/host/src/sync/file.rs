@@ -40,6 +40,7 @@ const MOST_SHOWN: usize = 256;
 ///     retry_us = 5000                 # before a request is repeated; 5,000 unless set
 ///     windows = 16                    # windows that are kept; 16 unless set
 ///     metrics = [0, 17]               # locations whose values are metrics
+///     counter_bits = 32               # width of a counter whose totals are kept; none unless set
 ///
 ///     [[flows]]                       # flows of a store's chains
 ///     name = "nat"                    # by which clients call them
@@ -166,6 +167,9 @@ pub struct GroupFile {
     /// Locations whose values are metrics, at most 256.
     #[serde(default)]
     pub metrics: Vec<u32>,
+    /// Bits of a value, 1 to 64, of a group of counters whose totals are kept (rule 25 of
+    /// docs/sync-protocol.md).
+    pub counter_bits: Option<u32>,
 }
 
 fn anywhere() -> Ipv4Addr {
@@ -299,6 +303,9 @@ impl SyncEngineFile {
                 (50..=60_000_000).contains(&group.retry_us),
                 (1..=1 << 16).contains(&group.windows),
                 group.metrics.len() <= MOST_SHOWN && last < group.locations,
+                group
+                    .counter_bits
+                    .is_none_or(|bits| (1..=64).contains(&bits)),
             ];
             let rules = [
                 ("name", "1 to 64 bytes that no other group has"),
@@ -309,6 +316,7 @@ impl SyncEngineFile {
                 ("retry_us", "50 to 60000000"),
                 ("windows", "1 to 65536"),
                 ("metrics", "at most 256 of the group's locations"),
+                ("counter_bits", "1 to 64"),
             ];
             if let Some(at) = checks.iter().position(|right| !right) {
                 let (field, must) = rules[at];

@@ -11,12 +11,13 @@ use super::request::pack;
 use super::told::GroupLog;
 use super::{
     Change, ChangeDone, CutMade, CutRequest, GroupFile, Kept, Progress, ReadRequest, Reading,
-    Reply, ViewError,
+    Reply, TotalsReading, ViewError,
 };
 
-use waiting::{Answer, WaitingChange, WaitingCut, WaitingRead, answer};
+use waiting::{Answer, ReadReply, WaitingChange, WaitingCut, WaitingRead, answer};
 
 mod change;
+mod totals;
 mod waiting;
 
 /// Reads, changes and cuts of a group that wait at one time, each.
@@ -43,6 +44,8 @@ pub(super) struct Group {
     pub(super) read: u64,
     pub(super) unmet: u64,
     pub(super) windows: u64,
+    /// When totals were kept last, and in which epoch.
+    totals_kept: Option<(u64, u32)>,
     pub(super) log: GroupLog,
 }
 
@@ -63,6 +66,7 @@ impl Group {
             read: 0,
             unmet: 0,
             windows: 0,
+            totals_kept: None,
             log: GroupLog::new(now),
         }
     }
@@ -108,8 +112,13 @@ impl Group {
     }
 
     pub(super) fn begin_read(&mut self, now: u64, request: ReadRequest, reply: Reply<Reading>) {
+        self.wait_to_read(now, request, ReadReply::Values(reply));
+    }
+
+    fn wait_to_read(&mut self, now: u64, request: ReadRequest, reply: ReadReply) {
         if self.reads.len() >= MOST_WAITING {
-            return reply(Err(ViewError::Busy(format!("{MOST_WAITING} reads"))));
+            let error = ViewError::Busy(format!("{MOST_WAITING} reads"));
+            return reply.refuse(&mut self.answers, error);
         }
         let end = now.saturating_add(request.patience_us);
         self.reads.push(WaitingRead {
@@ -177,6 +186,7 @@ impl Group {
         self.settle_reads(now);
         self.settle_changes(now, kept);
         self.settle_cuts(now, kept);
+        self.keep_totals_if_due(now, kept);
         self.engine.handle_timeout(now);
         self.engine.proceed(now);
     }
@@ -279,21 +289,37 @@ impl Group {
         for mut read in reads {
             if let Some(told) = &told
                 && self.is_met(now, &mut read, told)
-                && let Some(reading) = self.reading(now)
             {
                 self.read += 1;
-                answer(&mut self.answers, 0, read.reply, Ok(reading));
+                self.answer_read(now, told, read.reply);
             } else if now >= read.end {
                 self.unmet += 1;
                 let said = self.unmet_by(told.as_ref());
-                answer(&mut self.answers, 0, read.reply, Err(said));
+                read.reply.refuse(&mut self.answers, said);
             } else {
                 self.reads.push(read);
             }
         }
     }
 
+    fn answer_read(&mut self, now: u64, told: &Told, reply: ReadReply) {
+        match reply {
+            ReadReply::Values(reply) => {
+                let reading = self.reading(now);
+                let incomplete = || ViewError::Incomplete(self.file.name.clone());
+                answer(&mut self.answers, 0, reply, reading.ok_or_else(incomplete));
+            }
+            ReadReply::Totals(reply) => {
+                let said = self.totals_reading(told);
+                answer(&mut self.answers, 0, reply, said);
+            }
+        }
+    }
+
     fn is_met(&mut self, now: u64, read: &mut WaitingRead, told: &Told) -> bool {
+        if matches!(read.reply, ReadReply::Totals(_)) && !self.totals_are_settled() {
+            return false;
+        }
         if read.request.fresh {
             match read.poll {
                 Some((generation, poll)) if generation == told.generation => {
@@ -388,7 +414,10 @@ impl Group {
             (answer.give)((!is_free).then(unknown));
         }
         for read in self.reads {
-            (read.reply)(Err(standby.clone()));
+            match read.reply {
+                ReadReply::Values(reply) => reply(Err(standby.clone())),
+                ReadReply::Totals(reply) => reply(Err(standby.clone())),
+            }
         }
         for change in self.changes {
             let said = match change.next {

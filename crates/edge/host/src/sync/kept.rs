@@ -1,20 +1,23 @@
-//! State of an engine that outlives the process: its term, windows, and ids of writes.
+//! State of an engine that outlives the process: its term, windows, totals, and ids of writes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
 use stateplane_disk::{Files, LogError, RecordLog};
+use stateplane_sync::KeptTotals;
 use stateplane_wire::sync::Outcome;
 
 use super::{Fact, GroupFile};
 use crate::files::SystemFiles;
 
 use log::{
-    Log, State, Waiting, begun_record, ended_record, term_record, waived_record, window_record,
+    Log, State, Waiting, begun_record, ended_record, term_record, totals_record, waived_record,
+    window_record,
 };
 
 mod log;
+mod totals;
 mod writes;
 
 use writes::WriteIds;
@@ -52,6 +55,8 @@ struct Windows {
     /// Last window by start of the switch, the latest start behind.
     epochs: VecDeque<(u32, u32)>,
     most: usize,
+    /// How often totals were kept, and the last.
+    totals: (u64, Arc<Vec<u8>>),
 }
 
 impl Windows {
@@ -187,6 +192,15 @@ impl<F: Files> Kept<F> {
                         }
                     }
                 }
+                Fact::Totals {
+                    group,
+                    number,
+                    bytes,
+                } => {
+                    if let Some(group) = groups.get_mut(&group) {
+                        group.totals = (number, bytes);
+                    }
+                }
                 Fact::Write {
                     number,
                     id,
@@ -303,6 +317,31 @@ impl<F: Files> Kept<F> {
             self.waived += 1;
             self.is_dirty |= self.waived >= MOST_UNWRITTEN;
         }
+    }
+
+    /// Keeps the totals of a group in place of those before.
+    pub fn keep_totals(&mut self, group: &str, totals: &KeptTotals) {
+        let Some(windows) = self.groups.get_mut(group) else {
+            return;
+        };
+        let bytes = Arc::new(totals::to_vec(totals));
+        let number = windows.totals.0 + 1;
+        match &mut self.log {
+            Log::Folder(log) => log.append(&totals_record(group, &bytes)),
+            Log::Shared(waiting) => waiting.facts.push(Fact::Totals {
+                group: group.to_owned(),
+                number,
+                bytes: bytes.clone(),
+            }),
+        }
+        windows.totals = (number, bytes);
+        self.position += 1;
+        self.is_dirty = true;
+    }
+
+    /// The totals of a group that are kept.
+    pub fn totals(&self, group: &str) -> Option<KeptTotals> {
+        totals::parse(&self.groups.get(group)?.totals.1)
     }
 
     /// The first window of a group that comes after number `after`, of those that are certain.
@@ -432,7 +471,8 @@ impl<F: Files> Kept<F> {
         };
         let windows = self.groups.values().flat_map(|group| &group.kept);
         let bytes: usize = windows.map(|(_, window)| window.values.len() + 128).sum();
-        let live = (bytes + self.writes.order.len() * 100) as u64;
+        let totals = self.groups.values().map(|group| group.totals.1.len());
+        let live = (bytes + totals.sum::<usize>() + self.writes.order.len() * 100) as u64;
         if log.length() <= 2 * live + SURPLUS {
             return Ok(());
         }
@@ -442,6 +482,9 @@ impl<F: Files> Kept<F> {
             records.extend(windows.map(|(_, window)| window_record(name, window)));
             let epochs = group.epochs.iter();
             records.extend(epochs.map(|(of, epoch)| waived_record(name, *of, *epoch)));
+            if !group.totals.1.is_empty() {
+                records.push(totals_record(name, &group.totals.1));
+            }
         }
         for id in &self.writes.order {
             records.push(begun_record(id));

@@ -48,6 +48,18 @@ pub struct Reading {
     pub values: Arc<Vec<u8>>,
 }
 
+/// Totals of a group of counters, and what is promised of the view that they are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TotalsReading {
+    /// The promise of the view.
+    pub told: Told,
+    /// Totals by location, [`VALUE_BYTES`] each: what was counted, over widths and resets (rule 25).
+    pub totals: Vec<u8>,
+    /// Discontinuities by location, 4 bytes each, little-endian. Between two readings with the same
+    /// number a total went on by what was counted between them.
+    pub discontinuities: Vec<u8>,
+}
+
 /// Request to change values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {

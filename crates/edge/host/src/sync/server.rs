@@ -275,7 +275,7 @@ impl SyncServer {
         views.end();
         let report = server.report();
         if let Some(work) = &mut server.work {
-            work.kept.close()?;
+            work.close()?;
         }
         if let Some(mut candidate) = server.candidate.take() {
             let left = candidate.leave(&mut readable, server.work.take());

@@ -27,6 +27,15 @@ pub enum Fact {
         /// Starts and numbers of cuts.
         epochs: Vec<(u32, u32)>,
     },
+    /// Totals of counters, which take the place of those before.
+    Totals {
+        /// The group's name.
+        group: String,
+        /// How often totals of the group were kept.
+        number: u64,
+        /// The totals, in a form that the engine knows.
+        bytes: Arc<Vec<u8>>,
+    },
     /// How far a write with an id has come.
     Write {
         /// Its place among all writes with ids. One that is

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
 
+use stateplane_disk::LogError;
 use stateplane_sync::{Engine, Settings};
 
 use super::flows::Flows;
@@ -37,7 +38,10 @@ impl Work {
                 nonce: random_bits().map_err(SyncError::Random)? as u32,
             };
             let engine = Engine::new(settings, now, kept.epochs(&group.name));
-            let engine = engine.map_err(|error| SyncError::setting(&group.name, error))?;
+            let mut engine = engine.map_err(|error| SyncError::setting(&group.name, error))?;
+            if let Some(bits) = group.counter_bits {
+                engine.continue_counters(bits, kept.totals(&group.name));
+            }
             groups.push(Group::new(now, group.clone(), engine));
         }
         let mut flows = Vec::new();
@@ -53,6 +57,14 @@ impl Work {
             stores: stores.copied().collect(),
             kept,
         })
+    }
+
+    /// The engine ends: what it keeps now and then is kept at once.
+    pub(super) fn close(&mut self) -> Result<(), LogError> {
+        for group in &mut self.groups {
+            group.keep_totals(boot_time_us(), &mut self.kept);
+        }
+        self.kept.close()
     }
 
     /// Place of a group.

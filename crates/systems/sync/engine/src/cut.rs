@@ -190,6 +190,11 @@ impl Cuts {
         self.fetch = is_due.then(|| Fetch::new(locations, self.most));
     }
 
+    /// True if the last window comes in.
+    pub(crate) fn is_fetching(&self) -> bool {
+        self.fetch.is_some()
+    }
+
     /// Ranges that are to be asked for: first location, and how many.
     pub(crate) fn fetches(&mut self, now: u64, retry: u64) -> Vec<(u32, u32)> {
         let Some(fetch) = &mut self.fetch else {

@@ -5,6 +5,7 @@ mod ring;
 
 pub use ring::Ring;
 
+use crate::continued::{Continued, KeptTotals};
 use crate::cut::Cuts;
 use crate::stage::Stages;
 use crate::tracker::Tracker;
@@ -234,6 +235,7 @@ pub struct Engine {
     cuts: Cuts,
     writes: Writes,
     stages: Stages,
+    continued: Option<Continued>,
     outbox: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
     counters: Counters,
@@ -291,6 +293,7 @@ impl Engine {
             cuts: Cuts::new(kept),
             writes: Writes::default(),
             stages: Stages::default(),
+            continued: None,
             outbox: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -302,6 +305,13 @@ impl Engine {
 
     /// Begins a new view (rule 11).
     fn begin(&mut self, now: u64) {
+        if self.life == Life::Following {
+            let (epoch, sum) = (self.cuts.epoch(), self.seen_sum());
+            let is_complete = self.is_complete();
+            if let Some(continued) = &mut self.continued {
+                continued.ended(self.incarnation, epoch, sum, is_complete);
+            }
+        }
         self.life = Life::Starting;
         self.starter += 1;
         self.started_at = None;
@@ -321,6 +331,29 @@ impl Engine {
     /// engine asks for no more at once. Without this call it asks for as many as the switch sends.
     pub fn set_room(&mut self, frozen: u32) {
         self.cuts.set_room(frozen.max(1));
+    }
+
+    /// The group's values are counters of `bits` bits, 1 to 64, whose totals the engine keeps up, on top of
+    /// what was `kept` (rule 25). A driver says so before the first datagram.
+    pub fn continue_counters(&mut self, bits: u32, kept: Option<KeptTotals>) {
+        self.continued = Some(Continued::new(bits, self.settings.locations, kept));
+    }
+
+    /// The totals; `None` unless they are kept up.
+    pub fn continued(&self) -> Option<&Continued> {
+        self.continued.as_ref()
+    }
+
+    /// The totals as they outlive the engine. `None` unless they are kept up and the view is complete, and
+    /// while what was counted before a cut is lacking.
+    pub fn keep_totals(&self) -> Option<KeptTotals> {
+        let continued = self.continued.as_ref().filter(|_| self.is_complete())?;
+        continued.keep(self.incarnation, self.cuts.epoch(), self.seen_sum())
+    }
+
+    /// Sum of the distances of all values that are in the view, or that a later one is in.
+    fn seen_sum(&self) -> u64 {
+        self.tracker.sum().wrapping_sub(self.tracker.hidden())
     }
 
     /// The settings.
@@ -446,6 +479,15 @@ impl Engine {
     /// The driver has kept the window that cut `epoch` of `incarnation` ended, or gives it up.
     pub fn window_kept(&mut self, incarnation: u32, epoch: u32) {
         self.cuts.window_kept(incarnation, epoch);
+        self.no_window(incarnation, epoch);
+    }
+
+    /// The window of a cut will not come any more, unless it did.
+    fn no_window(&mut self, incarnation: u32, epoch: u32) {
+        let is_present = incarnation == self.incarnation;
+        if let Some(continued) = self.continued.as_mut().filter(|_| is_present) {
+            continued.no_window(epoch);
+        }
     }
 
     /// The next event.

@@ -5,6 +5,7 @@
 //! of the view what is promised: no location is farther than `bound` from what the data plane
 //! held at a moment at most `age_us` ago.
 
+mod continued;
 mod cut;
 pub mod election;
 mod engine;
@@ -12,6 +13,7 @@ mod stage;
 mod tracker;
 mod write;
 
+pub use continued::{Continued, KeptTotals};
 pub use engine::{Counters, Engine, Event, Ring, Settings, SettingsError, Told};
 pub use tracker::Tracker;
 pub use write::{Ticket, WriteError};

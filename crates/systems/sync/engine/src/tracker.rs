@@ -150,9 +150,7 @@ impl Tracker {
                 break;
             }
         }
-        let first = self.named.first_key_value().map(|(at, _)| *at);
-        let first = first.unwrap_or(self.next).min(self.next);
-        if let Some((&keep, _)) = self.knots.range(..=first).next_back() {
+        if let Some((&keep, _)) = self.knots.range(..=self.whole()).next_back() {
             self.knots = self.knots.split_off(&keep);
         }
     }
@@ -194,6 +192,17 @@ impl Tracker {
             }
         }
         hidden
+    }
+
+    /// Sum of the distances of all values that were sent, as far as known.
+    pub fn sum(&self) -> u64 {
+        self.knots.last_key_value().map_or(0, |(_, sum)| *sum)
+    }
+
+    /// All positions before it came, or are superseded.
+    pub fn whole(&self) -> u64 {
+        let first = self.named.first_key_value().map(|(at, _)| *at);
+        first.unwrap_or(self.next).min(self.next)
     }
 
     /// Lost positions that the switch named and that are not superseded.

@@ -104,6 +104,37 @@ impl Printer {
         }
     }
 
+    /// Totals of a group and their discontinuities: those of `chosen`, or all that are not 0; as JSON all.
+    pub fn totals(
+        self,
+        group: &str,
+        told: Option<&v1::Told>,
+        totals: &[(u64, u32)],
+        chosen: &[u32],
+    ) {
+        let of = |at: u32| totals.get(at as usize).copied().unwrap_or_default();
+        let places: Vec<u32> = match chosen {
+            [] => (0..).take(totals.len()).collect(),
+            _ => chosen.to_vec(),
+        };
+        if self.json {
+            let mut answer = json!({
+                "group": group,
+                "told": told_json(told),
+                "totals": places.iter().map(|at| of(*at).0).collect::<Vec<u64>>(),
+                "discontinuities": places.iter().map(|at| of(*at).1).collect::<Vec<u32>>(),
+            });
+            if !chosen.is_empty() {
+                answer["locations"] = chosen.into();
+            }
+            return line(answer);
+        }
+        line(format!("# {}", told_text(told)));
+        let shown = places.into_iter().map(|at| (at, of(at)));
+        let shown = shown.filter(|(_, of)| !chosen.is_empty() || *of != (0, 0));
+        shown.for_each(|(at, (total, breaks))| line(format!("{at} {total} {breaks}")));
+    }
+
     /// A change.
     pub fn written(self, said: &v1::WriteResponse) {
         if self.json {

@@ -49,7 +49,14 @@ with Engine(timeout=30) as engine:
     engine.write_all("packets", every)
     assert (engine.read("packets", fresh=True, bound=0).values == every).all()
 
+    totals = engine.totals("packets", fresh=True)
+    assert totals.told.generation == 1
+    assert totals.totals.dtype == numpy.uint64 and totals.totals.shape == (1024,)
+    assert not totals.totals.any(), "nothing was counted, all of it was written"
+    assert (totals.discontinuities[:9] > 0).all() and totals.discontinuities.dtype == numpy.uint32
+
     for wrong, code in [
+        (lambda: engine.totals("colour"), "SYNC020"),
         (lambda: engine.read("colour"), "SYNC020"),
         (lambda: engine.write("packets", {1024: 1}), "SYNC012"),
         (lambda: engine.write_all("packets", every[1:]), "SYNC023"),

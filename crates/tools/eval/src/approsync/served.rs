@@ -287,6 +287,7 @@ pub fn engine_file(
         retry_us: 5_000,
         windows: 1,
         metrics: Vec::new(),
+        counter_bits: None,
     });
     SyncEngineFile {
         listen,

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use stateplane_sync::Ticket;
 use stateplane_wire::sync::Outcome;
 
-use super::{Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, ViewError};
+use super::{
+    Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, TotalsReading, ViewError,
+};
 
 /// Gives an answer, or this refusal in its stead.
 type Give = Box<dyn FnOnce(Option<ViewError>) + Send>;
@@ -28,7 +30,23 @@ pub(super) struct WaitingRead {
     /// Generation and poll that the mark must have.
     pub(super) poll: Option<(u64, u64)>,
     pub(super) end: u64,
-    pub(super) reply: Reply<Reading>,
+    pub(super) reply: ReadReply,
+}
+
+/// Gets what was read.
+pub(super) enum ReadReply {
+    Values(Reply<Reading>),
+    Totals(Reply<TotalsReading>),
+}
+
+impl ReadReply {
+    /// Has it refused when the answers are given.
+    pub(super) fn refuse(self, answers: &mut Vec<Answer>, error: ViewError) {
+        match self {
+            ReadReply::Values(reply) => answer(answers, 0, reply, Err(error)),
+            ReadReply::Totals(reply) => answer(answers, 0, reply, Err(error)),
+        }
+    }
 }
 
 pub(super) struct WaitingChange {

@@ -23,6 +23,9 @@ const BEGUN: u8 = 4;
 /// First byte of the record of a write that ended.
 const ENDED: u8 = 5;
 
+/// First byte of the record of a group's totals.
+const TOTALS: u8 = 6;
+
 /// The place at which facts are kept.
 #[derive(Debug)]
 pub(super) enum Log<F: Files> {
@@ -89,6 +92,13 @@ impl State {
                     group.add(0, window);
                 }
             }
+            TOTALS => {
+                let length = usize::from(*take::<1>(&mut rest)?.first()?);
+                let (name, totals) = rest.split_at_checked(length)?;
+                if let Some(group) = self.groups.get_mut(std::str::from_utf8(name).ok()?) {
+                    group.totals = (group.totals.0 + 1, Arc::new(totals.to_vec()));
+                }
+            }
             BEGUN => {
                 self.writes.begin(rest.try_into().ok()?);
             }
@@ -138,6 +148,13 @@ pub(super) fn window_record(group: &str, window: &Window) -> Vec<u8> {
 
 pub(super) fn waived_record(group: &str, incarnation: u32, epoch: u32) -> Vec<u8> {
     of_group(WAIVED, group, incarnation, epoch)
+}
+
+pub(super) fn totals_record(group: &str, totals: &[u8]) -> Vec<u8> {
+    let mut record = vec![TOTALS, group.len() as u8];
+    record.extend(group.as_bytes());
+    record.extend(totals);
+    record
 }
 
 pub(super) fn begun_record(id: &WriteId) -> Vec<u8> {

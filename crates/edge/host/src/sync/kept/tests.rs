@@ -190,3 +190,56 @@ fn a_successor_has_what_the_store_kept_and_knows_no_more_of_writes_under_way() {
     });
     assert_eq!(Vec::from_iter(numbers), [3], "numbers of writes go on");
 }
+
+fn totals(of: u64) -> KeptTotals {
+    KeptTotals {
+        incarnation: 7,
+        epoch: 2,
+        sum: of,
+        values: vec![of, 1],
+        totals: vec![of << 20, 9],
+        discontinuities: vec![3, 0],
+    }
+}
+
+#[test]
+fn a_later_start_has_the_last_totals_and_the_log_stays_short() {
+    let files = FaultyFiles::new(5);
+    let mut kept = open(&files);
+    assert_eq!(kept.totals("a"), None);
+    for of in 0..1_000_000 {
+        kept.keep_totals("a", &totals(of));
+        if of % 10_000 == 0 {
+            kept.sync().unwrap();
+            let Log::Folder(log) = &kept.log else {
+                unreachable!("a log in a folder");
+            };
+            assert!(log.length() <= SURPLUS + 10_000);
+        }
+    }
+    kept.keep_totals("another", &totals(0));
+    kept.sync().unwrap();
+    assert_eq!(kept.totals("a"), Some(totals(999_999)));
+    let kept = open(&files);
+    assert_eq!(kept.totals("a"), Some(totals(999_999)));
+    assert_eq!(kept.totals("another"), None);
+}
+
+#[test]
+fn a_successor_has_the_totals_that_the_store_kept() {
+    let mut kept = shared(Vec::new());
+    kept.keep_totals("a", &totals(1));
+    let stored = kept.poll_facts().expect("facts");
+    let mut next = shared(stored);
+    assert_eq!(next.totals("a"), Some(totals(1)));
+    next.keep_totals("a", &totals(2));
+    let facts = next.poll_facts().expect("facts");
+    let numbers: Vec<u64> = facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::Totals { number, .. } => Some(*number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(numbers, [2], "places of pieces take turns over engines");
+}

@@ -6,7 +6,8 @@ use super::SyncServer;
 use crate::clock::boot_time_us;
 use crate::sync::work::Work;
 use crate::sync::{
-    Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, ViewError, Window,
+    Change, ChangeDone, CutMade, CutRequest, ReadRequest, Reading, Reply, TotalsReading, ViewError,
+    Window,
 };
 
 impl SyncServer {
@@ -24,6 +25,14 @@ impl SyncServer {
     pub fn read(&mut self, request: ReadRequest, reply: Reply<Reading>) {
         match self.work_of(&request.group) {
             Ok((work, at)) => work.groups[at].begin_read(boot_time_us(), request, reply),
+            Err(error) => reply(Err(error)),
+        }
+    }
+
+    /// As [`read`](Self::read), of the totals of a group of counters (rule 25).
+    pub fn read_totals(&mut self, request: ReadRequest, reply: Reply<TotalsReading>) {
+        match self.work_of(&request.group) {
+            Ok((work, at)) => work.groups[at].begin_totals(boot_time_us(), request, reply),
             Err(error) => reply(Err(error)),
         }
     }

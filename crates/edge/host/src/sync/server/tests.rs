@@ -76,6 +76,7 @@ impl Switch {
             retry_us: 5_000,
             windows: 1,
             metrics: Vec::new(),
+            counter_bits: None,
         };
         SyncEngineFile {
             listen: Ipv4Addr::LOCALHOST,

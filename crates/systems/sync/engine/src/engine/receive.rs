@@ -1,6 +1,7 @@
 //! Handling of the switch's messages.
 
 use super::{Engine, Event, Life, Mark, OPEN_PER_LOCATION};
+use crate::continued::{Begin, Unseen};
 use crate::tracker::Tracker;
 use stateplane_wire::sync::{CutKind, MessageType, Outcome, Packet, Repr, Value};
 
@@ -22,7 +23,18 @@ impl Engine {
         }
         let locations = self.settings.locations;
         let end = message.position.saturating_add(message.frozen.len() as u64);
-        if message.values.iter().any(|value| value.index >= locations)
+        let is_update = message.message_type == MessageType::Update;
+        let location = |value: Value| {
+            if is_update {
+                value.location()
+            } else {
+                value.index
+            }
+        };
+        if message
+            .values
+            .iter()
+            .any(|value| location(value) >= locations)
             || (!message.frozen.is_empty() && end > u64::from(locations))
         {
             self.counters.beyond += 1;
@@ -53,6 +65,9 @@ impl Engine {
                 if let Some((epoch, kind)) = self.cuts.made(message.epoch, is_own)
                     && kind != CutKind::Staged
                 {
+                    if self.cuts.kept(self.incarnation) >= epoch {
+                        self.no_window(self.incarnation, epoch);
+                    }
                     self.events.push_back(Event::Cut { epoch, term });
                 }
             }
@@ -85,6 +100,17 @@ impl Engine {
             self.settings.locations,
         );
         self.kept_told = 0;
+        if let Some(continued) = &mut self.continued {
+            let is_filled = message.kind == CutKind::Filled as u8;
+            continued.begins(&Begin {
+                incarnation: message.incarnation,
+                epoch: message.epoch,
+                is_carried: message.kind == CutKind::Carried as u8,
+                fill: (is_filled && self.cuts.is_fetching()).then_some(message.operand),
+                sum: message.after,
+                end: message.position.saturating_add(message.queued.into()),
+            });
+        }
         self.writes.begin(message.number);
         self.is_read_only = message.operation != 0;
         self.events.push_back(Event::Generation {
@@ -106,12 +132,15 @@ impl Engine {
             return;
         }
         self.counters.updates += 1;
+        let count = message.values.len() as u64;
+        self.tracker
+            .came(message.position, count, message.before, message.after);
         if message.epoch > self.cuts.epoch() && !self.cross(now, message) {
             return;
         }
         // This pass waits for the memory of all stamps at once, the next finds them in the cache.
         let is_newer = |value: &Value| {
-            let at = value.index as usize;
+            let at = value.location() as usize;
             self.stamps
                 .get(at)
                 .is_some_and(|stamp| message.stamp > *stamp)
@@ -120,9 +149,9 @@ impl Engine {
         if newer > 0 {
             self.apply(message);
         }
-        let count = message.values.len() as u64;
-        self.tracker
-            .came(message.position, count, message.before, message.after);
+        if let Some(continued) = &mut self.continued {
+            continued.has_all_before(self.tracker.whole());
+        }
         if self.mark.is_none_or(|mark| message.stamp > mark.stamp) {
             // Of polls that were echoed, the newest tells how old the mark is.
             while self
@@ -145,13 +174,16 @@ impl Engine {
 
     /// Gives locations the values of a message that are newer than theirs (rule 7).
     fn apply(&mut self, message: &Repr<'_>) {
+        let unseen = self.unseen(message);
         for value in message.values.iter() {
-            let at = value.index as usize;
+            let location = value.location();
+            let at = location as usize;
             let Some(stamp) = self.stamps.get_mut(at) else {
                 continue;
             };
             if message.stamp > *stamp {
-                if *stamp <= self.first_stamp {
+                let is_first = *stamp <= self.first_stamp;
+                if is_first {
                     self.unseen = self.unseen.saturating_sub(1);
                     if self.unseen == 0 {
                         let generation = self.generation;
@@ -164,9 +196,17 @@ impl Engine {
                 if message.epoch >= self.last_given || message.epoch >= self.given[at] {
                     self.counters.applied += 1;
                     self.values[at] = value.value;
+                    if let Some(continued) = &mut self.continued {
+                        let breaks = value.tells_discontinuity();
+                        continued.took((at, value.value), is_first, breaks, unseen);
+                    }
+                } else if let Some(continued) = &mut self.continued
+                    && value.tells_discontinuity()
+                {
+                    continued.breaks(at);
                 }
-                self.tracker.applied(value.index, message.stamp);
-                let seen = (value.index, message.stamp);
+                self.tracker.applied(location, message.stamp);
+                let seen = (location, message.stamp);
                 self.events
                     .extend(
                         self.writes
@@ -180,36 +220,73 @@ impl Engine {
         }
     }
 
+    /// Values that the view lacks, of those that the switch sent before those of a message.
+    fn unseen(&self, message: &Repr<'_>) -> Unseen {
+        if self.continued.is_none() {
+            return Unseen::default();
+        }
+        Unseen {
+            sum: self.tracker.hidden(),
+            most: message.after.saturating_sub(message.before),
+        }
+    }
+
     /// The first message of a new epoch: the view crosses the cut (rule 17). False if it begins anew,
     /// because the engine does not know what the cut gave to locations.
     fn cross(&mut self, now: u64, message: &Repr<'_>) -> bool {
         let kind = CutKind::from_u8(message.kind).unwrap_or(CutKind::None);
-        match kind {
-            CutKind::Filled => {
-                self.values.fill(message.operand);
-                self.given.fill(message.epoch);
-                self.last_given = message.epoch;
-            }
+        let staged = match kind {
             CutKind::Staged => {
-                let Some((ticket, values)) = self.stages.crossed() else {
+                let Some(staged) = self.stages.crossed() else {
                     self.begin(now);
                     return false;
                 };
-                for value in values {
-                    self.values[value.index as usize] = value.value;
-                    self.given[value.index as usize] = message.epoch;
-                }
-                self.last_given = message.epoch;
-                let outcome = Some(Outcome::Done);
-                let (incarnation, epoch) = (self.incarnation, message.epoch);
-                self.events.push_back(Event::Written { ticket, outcome });
-                self.events.push_back(Event::Waived { incarnation, epoch });
+                Some(staged)
             }
-            CutKind::None | CutKind::Carried => {}
-        }
+            _ => None,
+        };
         self.cuts
             .crossed(message.epoch, kind, self.settings.locations);
+        if kind == CutKind::Filled {
+            if self.continued.is_some() {
+                self.total_filled(message);
+            }
+            self.values.fill(message.operand);
+            self.given.fill(message.epoch);
+            self.last_given = message.epoch;
+        }
+        if let Some((ticket, values)) = staged {
+            for value in values {
+                let at = value.index as usize;
+                self.values[at] = value.value;
+                self.given[at] = message.epoch;
+                if let Some(continued) = &mut self.continued {
+                    continued.given(at, value.value);
+                }
+            }
+            self.last_given = message.epoch;
+            let outcome = Some(Outcome::Done);
+            let (incarnation, epoch) = (self.incarnation, message.epoch);
+            self.events.push_back(Event::Written { ticket, outcome });
+            self.events.push_back(Event::Waived { incarnation, epoch });
+        }
         true
+    }
+
+    /// Totals cross a cut that filled all locations (rule 25).
+    fn total_filled(&mut self, message: &Repr<'_>) {
+        let unseen = Unseen {
+            most: message.number,
+            ..self.unseen(message)
+        };
+        let end = message
+            .position
+            .saturating_add(message.values.len() as u64)
+            .saturating_add(message.queued.into());
+        let has_window = self.cuts.is_fetching();
+        if let Some(continued) = &mut self.continued {
+            continued.filled((message.epoch, message.operand), unseen, end, has_window);
+        }
     }
 
     /// The switch named what lost positions held (rule 8).
@@ -251,6 +328,10 @@ impl Engine {
             .fetched(message.epoch, message.position, message.frozen.iter());
         if let Some((epoch, values)) = window {
             let incarnation = self.incarnation;
+            if let Some(continued) = &mut self.continued {
+                continued.window(epoch, &values);
+                continued.has_all_before(self.tracker.whole());
+            }
             self.events.push_back(Event::Window {
                 incarnation,
                 epoch,
