@@ -125,8 +125,9 @@ void budget_write(in bit<32> index, in bit<32> value) {
     if (sync_crosses(0, index, SYNC_SHAPE_0)) @unlikely {
         sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
     }
+    bit<64> before_0 = sync_held_0(index);
     budget.write(index, value);
-    sync_changed_in_body(0, index, sync_held_0(index), SYNC_SHAPE_0);
+    sync_changed_in_body(0, index, before_0, sync_held_0(index), SYNC_SHAPE_0);
 }
 
 // `bytes.read`, in view of the control plane.
@@ -142,8 +143,9 @@ void bytes_write(in bit<32> index, in bit<64> value) {
     if (sync_crosses(1, index, SYNC_SHAPE_1)) @unlikely {
         sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
     }
+    bit<64> before_0 = sync_held_1(index);
     bytes.write(index, value);
-    sync_changed_in_body(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    sync_changed_in_body(1, index, before_0, sync_held_1(index), SYNC_SHAPE_1);
 }
 
 #include <core.p4>

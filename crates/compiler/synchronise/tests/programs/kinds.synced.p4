@@ -234,7 +234,7 @@ void KindsIngress_length_write(in bit<32> index, in bit<32> value) {
         sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
     }
     KindsIngress_length.write(index, value);
-    sync_changed_in_body(0, index, sync_held_0(index), SYNC_SHAPE_0);
+    sync_changed_in_body(0, index, 0, sync_held_0(index), SYNC_SHAPE_0);
 }
 
 // `KindsIngress_last_source.write`, in view of the control plane.
@@ -243,7 +243,7 @@ void KindsIngress_last_source_write(in bit<32> index, in bit<48> value) {
         sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
     }
     KindsIngress_last_source.write(index, value);
-    sync_changed_in_body(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    sync_changed_in_body(1, index, 0, sync_held_1(index), SYNC_SHAPE_1);
 }
 
 // `KindsIngress_last_kind.write`, in view of the control plane.
@@ -252,7 +252,7 @@ void KindsIngress_last_kind_write(in bit<32> index, in bit<16> value) {
         sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
     }
     KindsIngress_last_kind.write(index, value);
-    sync_changed_in_body(1, index, sync_held_1(index), SYNC_SHAPE_1);
+    sync_changed_in_body(1, index, 0, sync_held_1(index), SYNC_SHAPE_1);
 }
 
 // `KindsIngress_wide.read`, in view of the control plane.
@@ -281,9 +281,9 @@ void KindsIngress_wide_write(in bit<32> index, in bit<129> value) {
         sync_hold_2(index < 4 ? (index << 2) + 2 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2));
     }
     KindsIngress_wide.write(index, value);
-    sync_changed_in_body(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2);
-    sync_changed_in_body(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2);
-    sync_changed_in_body(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index < 4 ? (index << 2) + 0 : 0xffffffff, 0, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index < 4 ? (index << 2) + 1 : 0xffffffff, 0, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index < 4 ? (index << 2) + 2 : 0xffffffff, 0, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2);
 }
 
 // `KindsIngress_balance.read`, in view of the control plane.
@@ -300,7 +300,7 @@ void KindsIngress_balance_write(in bit<32> index, in int<9> value) {
         sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
     }
     KindsIngress_balance.write(index, value);
-    sync_changed_in_body(3, index, sync_held_3(index), SYNC_SHAPE_3);
+    sync_changed_in_body(3, index, 0, sync_held_3(index), SYNC_SHAPE_3);
 }
 
 // `KindsIngress_flag.write`, in view of the control plane.
@@ -309,7 +309,7 @@ void KindsIngress_flag_write(in bit<32> index, in bool value) {
         sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
     }
     KindsIngress_flag.write(index, value);
-    sync_changed_in_body(3, index, sync_held_3(index), SYNC_SHAPE_3);
+    sync_changed_in_body(3, index, 0, sync_held_3(index), SYNC_SHAPE_3);
 }
 
 // `KindsIngress_newest.write`, in view of the control plane.
@@ -318,7 +318,7 @@ void KindsIngress_newest_write(in bit<32> index, in bit<64> value) {
         sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
     }
     KindsIngress_newest.write(index, value);
-    sync_changed_in_body(4, index, sync_held_4(index), SYNC_SHAPE_4);
+    sync_changed_in_body(4, index, 0, sync_held_4(index), SYNC_SHAPE_4);
 }
 
 #include <core.p4>

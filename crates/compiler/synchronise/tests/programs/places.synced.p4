@@ -250,7 +250,7 @@ void parsed_write_in_action(in bit<32> index, in bit<16> value) {
     @atomic {
         sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
         parsed.write(index, value);
-        sync_changed(0, index, sync_held_0(index), SYNC_SHAPE_0);
+        sync_changed(0, index, 0, sync_held_0(index), SYNC_SHAPE_0);
     }
 }
 
@@ -267,7 +267,7 @@ void by_function_write_in_action(in bit<32> index, in bit<32> value) {
     @atomic {
         sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
         by_function.write(index, value);
-        sync_changed(1, index, sync_held_1(index), SYNC_SHAPE_1);
+        sync_changed(1, index, 0, sync_held_1(index), SYNC_SHAPE_1);
     }
 }
 
@@ -284,8 +284,9 @@ void Tally_total_write(in bit<32> index, in bit<8> value) {
     if (sync_crosses(2, index, SYNC_SHAPE_2)) @unlikely {
         sync_hold_2(index, sync_cross(2, index, sync_held_2(index), SYNC_SHAPE_2));
     }
+    bit<64> before_0 = sync_held_2(index);
     Tally_total.write(index, value);
-    sync_changed_in_body(2, index, sync_held_2(index), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index, before_0, sync_held_2(index), SYNC_SHAPE_2);
 }
 
 // `PlacesIngress_total.read`, in view of the control plane.
@@ -300,8 +301,9 @@ void PlacesIngress_total_read_in_action(out bit<32> result, in bit<32> index) {
 void PlacesIngress_total_write_in_action(in bit<32> index, in bit<32> value) {
     @atomic {
         sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
+        bit<64> before_0 = sync_held_3(index);
         PlacesIngress_total.write(index, value);
-        sync_changed(3, index, sync_held_3(index), SYNC_SHAPE_3);
+        sync_changed(3, index, before_0, sync_held_3(index), SYNC_SHAPE_3);
     }
 }
 
@@ -318,8 +320,9 @@ void PlacesIngress_refused_write(in bit<32> index, in bit<32> value) {
     if (sync_crosses(4, index, SYNC_SHAPE_4)) @unlikely {
         sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
     }
+    bit<64> before_0 = sync_held_4(index);
     PlacesIngress_refused.write(index, value);
-    sync_changed_in_body(4, index, sync_held_4(index), SYNC_SHAPE_4);
+    sync_changed_in_body(4, index, before_0, sync_held_4(index), SYNC_SHAPE_4);
 }
 
 // `PlacesEgress_sent.read`, in view of the control plane.
@@ -335,8 +338,9 @@ void PlacesEgress_sent_write(in bit<32> index, in bit<64> value) {
     if (sync_crosses(5, index, SYNC_SHAPE_5)) @unlikely {
         sync_hold_5(index, sync_cross(5, index, sync_held_5(index), SYNC_SHAPE_5));
     }
+    bit<64> before_0 = sync_held_5(index);
     PlacesEgress_sent.write(index, value);
-    sync_changed_in_body(5, index, sync_held_5(index), SYNC_SHAPE_5);
+    sync_changed_in_body(5, index, before_0, sync_held_5(index), SYNC_SHAPE_5);
 }
 
 #include <core.p4>
