@@ -570,6 +570,16 @@ fn totals_go_on_over_resets_and_restarts() {
     network.said(&["cut", "packets", "--fill", "4294967295", "--keep"]);
     network.send(2);
     counted(7, &[]);
+    let (first, metrics) = (location(0), network.metrics());
+    for (series, expected) in [("counted", 7), ("discontinuities", 0)] {
+        let series =
+            format!("stateplane_sync_{series}_total{{group=\"packets\",location=\"{first}\"}}");
+        assert_eq!(
+            Network::metric(&metrics, &series),
+            Some(expected),
+            "{series}"
+        );
+    }
     // A killed engine goes on from what it kept, though it counted since.
     engine.signal("KILL");
     engine.child().wait().expect("its end");

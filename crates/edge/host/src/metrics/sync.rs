@@ -184,6 +184,29 @@ pub fn sync_metrics(report: &SyncReport) -> String {
         "Value of a location in the view, as the file chooses locations",
         values.collect(),
     );
+    let totals = |of: fn(u64, u32) -> u64| -> Vec<(Labels, u64)> {
+        let all = report.groups.iter().flat_map(|group| {
+            let totals = group.totals.iter();
+            totals.map(move |(location, total, breaks)| {
+                let labels = vec![
+                    ("group", group.name.clone()),
+                    ("location", location.to_string()),
+                ];
+                (labels, of(*total, *breaks))
+            })
+        });
+        all.collect()
+    };
+    families.counter(
+        "stateplane_sync_counted",
+        "Total of a location of a group of counters, as the file chooses locations",
+        totals(|total, _| total),
+    );
+    families.counter(
+        "stateplane_sync_discontinuities",
+        "How often the total of such a location was broken off",
+        totals(|_, breaks| breaks.into()),
+    );
     flows::add(&mut families, &report.flows);
     if let Some(redis) = &report.redis {
         families.gauge(
@@ -227,6 +250,7 @@ mod tests {
             bound: complete.then_some(7),
             age_us: complete.then_some(900),
             values: vec![(3, 12)],
+            totals: vec![(3, 70, 1)],
             refused: 2,
             ..GroupReport::default()
         };
@@ -254,6 +278,8 @@ mod tests {
             "stateplane_sync_complete{group=\"b\"} 0",
             "stateplane_sync_refused_total{group=\"b\"} 2",
             "stateplane_sync_value{group=\"a\",location=\"3\"} 12",
+            "stateplane_sync_counted_total{group=\"a\",location=\"3\"} 70",
+            "stateplane_sync_discontinuities_total{group=\"a\",location=\"3\"} 1",
             "stateplane_sync_redis_connected{} 1",
             "stateplane_sync_redis_copies_total{event=\"window_lost\"} 4",
         ] {

@@ -100,6 +100,8 @@ pub struct GroupReport {
     pub waiting: usize,
     /// Values of chosen locations.
     pub values: Vec<(u32, u64)>,
+    /// Totals of chosen locations of a group of counters, and their discontinuities.
+    pub totals: Vec<(u32, u64, u32)>,
     /// UPDATEs.
     pub updates: u64,
     /// Values that were newer than those in the view.

@@ -132,9 +132,10 @@ impl Work {
                 last_window: self.kept.window_range(&group.file.name).1,
                 waiting: group.waiting(),
                 values: match told {
-                    Some(_) => shown.map(|at| (*at, group.value(*at))).collect(),
+                    Some(_) => shown.clone().map(|at| (*at, group.value(*at))).collect(),
                     None => Vec::new(),
                 },
+                totals: shown.filter_map(|at| group.total(*at)).collect(),
                 updates: counters.updates,
                 applied: counters.applied,
                 repairs: counters.repairs,

@@ -42,6 +42,14 @@ impl Group {
         })
     }
 
+    /// A location with its total and discontinuities, for metrics.
+    pub(in crate::sync) fn total(&self, location: u32) -> Option<(u32, u64, u32)> {
+        let continued = self.engine.continued()?;
+        let total = continued.totals().get(location as usize)?;
+        let breaks = continued.discontinuities().get(location as usize)?;
+        Some((location, *total, *breaks))
+    }
+
     pub(super) fn keep_totals_if_due<F: Files>(&mut self, now: u64, kept: &mut Kept<F>) {
         if self.engine.continued().is_none() {
             return;

@@ -220,6 +220,7 @@ fn a_later_start_has_the_last_totals_and_the_log_stays_short() {
     kept.keep_totals("another", &totals(0));
     kept.sync().unwrap();
     assert_eq!(kept.totals("a"), Some(totals(999_999)));
+    drop(kept);
     let kept = open(&files);
     assert_eq!(kept.totals("a"), Some(totals(999_999)));
     assert_eq!(kept.totals("another"), None);
