@@ -30,9 +30,9 @@ struct metadata_t {
     bit<32> index;
 }
 
-@synced(kind = "counter")
+@synced
 register<bit<8>>(LOCATIONS) packets;
-@synced(kind = "counter")
+@synced
 register<bit<16>>(LOCATIONS) bytes;
 register<bit<64>>(LOCATIONS) counted_packets;
 register<bit<64>>(LOCATIONS) counted_bytes;

@@ -58,8 +58,8 @@ enum ViewCommand {
     },
     /// Print what counters have counted, over widths and resets: all that is not 0, or of locations
     ///
-    /// Behind each total stands how often it was broken off. Between two readings with the same number it went
-    /// on by what was counted between them.
+    /// Behind each total stands a number that changes when it is broken off, 0 before the first time. Between
+    /// two readings with the same number it went on by what was counted between them.
     Totals {
         /// Name of the group, whose section in the engine's file has `counter_bits`
         group: String,

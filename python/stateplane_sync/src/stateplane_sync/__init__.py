@@ -98,8 +98,9 @@ class View:
 @dataclass(frozen=True)
 class Totals:
     """What counters have counted by location, over widths and resets, and what is promised of the view
-    that this is of. No total ever goes back. Between two readings with the same number of
-    `discontinuities` of a location its total went on by what was counted between them."""
+    that this is of. No total goes back while an engine runs. Between two readings with the
+    same number of a location in `discontinuities`, 0 before the first, its total went on by what was
+    counted between them."""
 
     told: Told
     totals: numpy.ndarray

@@ -202,9 +202,9 @@ pub fn sync_metrics(report: &SyncReport) -> String {
         "Total of a location of a group of counters, as the file chooses locations",
         totals(|total, _| total),
     );
-    families.counter(
-        "stateplane_sync_discontinuities",
-        "How often the total of such a location was broken off",
+    families.gauge(
+        "stateplane_sync_discontinuity",
+        "Number that changes when the total of such a location is broken off, 0 before the first time",
         totals(|_, breaks| breaks.into()),
     );
     flows::add(&mut families, &report.flows);
@@ -279,7 +279,7 @@ mod tests {
             "stateplane_sync_refused_total{group=\"b\"} 2",
             "stateplane_sync_value{group=\"a\",location=\"3\"} 12",
             "stateplane_sync_counted_total{group=\"a\",location=\"3\"} 70",
-            "stateplane_sync_discontinuities_total{group=\"a\",location=\"3\"} 1",
+            "stateplane_sync_discontinuity{group=\"a\",location=\"3\"} 1",
             "stateplane_sync_redis_connected{} 1",
             "stateplane_sync_redis_copies_total{event=\"window_lost\"} 4",
         ] {

@@ -44,8 +44,10 @@ pub(super) struct Group {
     pub(super) read: u64,
     pub(super) unmet: u64,
     pub(super) windows: u64,
-    /// When totals were kept last, and in which epoch.
+    /// When totals were kept last, and in which epoch; and the position of the first time, with which the
+    /// engine's life is known and totals may be told.
     totals_kept: Option<(u64, u32)>,
+    totals_known: u64,
     pub(super) log: GroupLog,
 }
 
@@ -67,6 +69,7 @@ impl Group {
             unmet: 0,
             windows: 0,
             totals_kept: None,
+            totals_known: 0,
             log: GroupLog::new(now),
         }
     }
@@ -311,13 +314,13 @@ impl Group {
             }
             ReadReply::Totals(reply) => {
                 let said = self.totals_reading(told);
-                answer(&mut self.answers, 0, reply, said);
+                answer(&mut self.answers, self.totals_known, reply, said);
             }
         }
     }
 
     fn is_met(&mut self, now: u64, read: &mut WaitingRead, told: &Told) -> bool {
-        if matches!(read.reply, ReadReply::Totals(_)) && !self.totals_are_settled() {
+        if matches!(read.reply, ReadReply::Totals(_)) && !self.may_tell_totals() {
             return false;
         }
         if read.request.fresh {

@@ -55,8 +55,8 @@ pub struct TotalsReading {
     pub told: Told,
     /// Totals by location, [`VALUE_BYTES`] each: what was counted, over widths and resets (rule 25).
     pub totals: Vec<u8>,
-    /// Discontinuities by location, 4 bytes each, little-endian. Between two readings with the same
-    /// number a total went on by what was counted between them.
+    /// Numbers of discontinuities by location, 4 bytes each, little-endian; 0: there was none. Between two
+    /// readings with the same number a total went on by what was counted between them.
     pub discontinuities: Vec<u8>,
 }
 

@@ -18,6 +18,8 @@ pub struct KeptTotals {
     pub totals: Vec<u64>,
     /// Discontinuities by location.
     pub discontinuities: Vec<u32>,
+    /// Engines before this one that went on from what was kept, modulo 2¹⁶.
+    pub life: u16,
 }
 
 /// Relation of a location's next value to its total.
@@ -42,16 +44,21 @@ pub(crate) struct Unseen {
 }
 
 impl Unseen {
-    /// True if a width may have passed besides `step`, by which the view went on. Each value is within
-    /// a width of the one sent before it, and a discontinuity counts a width more, so that a value alone
-    /// hides none.
-    fn hides_width(self, step: u64, mask: u64) -> bool {
+    /// True if `step`, by which the view went on, is what was counted. A width more may have passed if
+    /// values are lacking: each is within a width of the one sent before it, and a discontinuity counts a
+    /// width more, so that a value alone hides none. And no step is longer than the distances: it is of
+    /// a counter that is not as wide as the engine was told.
+    fn vouches_for(self, step: u64, mask: u64) -> bool {
         let most = match self.most {
             UNBOUNDED.. => mask,
             most => most,
         };
-        let reach = u128::from(self.sum) + u128::from(most);
-        self.sum > 0 && (self.sum >= UNBOUNDED || reach > u128::from(step) + u128::from(mask))
+        let (step, reach) = (u128::from(step), u128::from(self.sum) + u128::from(most));
+        match self.sum {
+            0 => step <= reach,
+            UNBOUNDED.. => false,
+            _ => step <= reach && reach <= step + u128::from(mask),
+        }
     }
 }
 
@@ -69,7 +76,7 @@ struct Crossing {
     window: Option<Vec<u64>>,
 }
 
-/// The view that ended last.
+/// The last view that ended, and had all values of which `sum` has the distances.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     incarnation: u32,
@@ -95,7 +102,7 @@ pub(crate) struct Begin {
 /// of what it found there first.
 ///
 /// A total never goes back, and is never above what was counted. Between two readings that tell the same
-/// number of discontinuities of a location its total went on by what was counted between them.
+/// discontinuity of a location its total went on by what was counted between them.
 #[derive(Debug)]
 pub struct Continued {
     /// Ones as wide as a value.
@@ -108,6 +115,8 @@ pub struct Continued {
     passed: u64,
     ended: Option<Ended>,
     crossing: Option<Crossing>,
+    /// Engines before this one that went on from what was kept, modulo 2¹⁶.
+    life: u16,
 }
 
 impl Continued {
@@ -124,6 +133,7 @@ impl Continued {
             passed: 0,
             ended: None,
             crossing: None,
+            life: 0,
         };
         let is_ours = |kept: &KeptTotals| {
             let lengths = [&kept.values, &kept.totals].map(Vec::len);
@@ -137,6 +147,8 @@ impl Continued {
             });
             continued.totals = kept.totals;
             continued.discontinuities = kept.discontinuities;
+            // The engine before may have told discontinuities that were not kept.
+            continued.life = kept.life.wrapping_add(1);
             continued.values = kept.values;
             continued.next.fill(Next::Follows);
         }
@@ -148,7 +160,9 @@ impl Continued {
         &self.totals
     }
 
-    /// How often the total of each location was broken off: what was counted meanwhile is not in it.
+    /// Numbers by location that change when the total is broken off: what was counted meanwhile is not in
+    /// it. 0: it never was; the upper 16 bits are the life of the engine that told it, the lower ones
+    /// count those that it told.
     pub fn discontinuities(&self) -> &[u32] {
         &self.discontinuities
     }
@@ -168,6 +182,7 @@ impl Continued {
             values: self.values.clone(),
             totals: self.totals.clone(),
             discontinuities: self.discontinuities.clone(),
+            life: self.life,
         })
     }
 
@@ -233,7 +248,11 @@ impl Continued {
         let step = value.wrapping_sub(self.values[at]) & self.mask;
         match self.next[at] {
             Next::Begins if !tells_discontinuity => self.totals[at] = value,
-            Next::Follows if !tells_discontinuity && !unseen.hides_width(step, self.mask) => {
+            Next::Follows
+                if !tells_discontinuity
+                    && value <= self.mask
+                    && unseen.vouches_for(step, self.mask) =>
+            {
                 self.counts(at, step);
             }
             _ => self.breaks(at),
@@ -244,7 +263,11 @@ impl Continued {
 
     /// A value of an epoch before the present one came, which told a discontinuity.
     pub(crate) fn breaks(&mut self, at: usize) {
-        self.discontinuities[at] = self.discontinuities[at].saturating_add(1);
+        let told = self.discontinuities[at];
+        let is_of_this_life = told >> 16 == u32::from(self.life);
+        let before = if is_of_this_life { told as u16 } else { 0 };
+        let count = before.wrapping_add(1).max(1);
+        self.discontinuities[at] = u32::from(self.life) << 16 | u32::from(count);
         if let Some(crossing) = &mut self.crossing {
             crossing.broken[at] = true;
         }
@@ -283,6 +306,12 @@ impl Continued {
             until,
             window: None,
         });
+    }
+
+    /// The view crosses several cuts at once: nobody knows what those before the last gave to locations.
+    pub(crate) fn skips(&mut self) {
+        self.gives_up();
+        self.nothing_follows();
     }
 
     /// The view crosses a cut that gave this location a value.
@@ -329,10 +358,10 @@ impl Continued {
                 continue;
             }
             let step = held.wrapping_sub(crossing.values[at]) & self.mask;
-            if crossing.unseen.hides_width(step, self.mask) {
-                self.breaks(at);
-            } else {
+            if crossing.unseen.vouches_for(step, self.mask) {
                 self.counts(at, step);
+            } else {
+                self.breaks(at);
             }
         }
     }

@@ -24,9 +24,10 @@ impl Group {
         self.wait_to_read(now, request, ReadReply::Totals(reply));
     }
 
-    /// True unless the view lacks what was counted before the last cut.
-    pub(super) fn totals_are_settled(&self) -> bool {
-        self.engine.continued().is_some_and(Continued::is_settled)
+    /// True unless the view lacks what was counted before the last cut, or the engine has not kept yet that
+    /// it goes on with the totals.
+    pub(super) fn may_tell_totals(&self) -> bool {
+        self.totals_kept.is_some() && self.engine.continued().is_some_and(Continued::is_settled)
     }
 
     pub(super) fn totals_reading(&self, told: &Told) -> Result<TotalsReading, ViewError> {
@@ -71,6 +72,9 @@ impl Group {
     pub(in crate::sync) fn keep_totals<F: Files>(&mut self, now: u64, kept: &mut Kept<F>) {
         if let Some(totals) = self.engine.keep_totals() {
             kept.keep_totals(&self.file.name, &totals);
+            if self.totals_kept.is_none() {
+                self.totals_known = kept.position();
+            }
             self.totals_kept = Some((now, totals.epoch));
         }
     }

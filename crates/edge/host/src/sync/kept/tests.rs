@@ -199,6 +199,7 @@ fn totals(of: u64) -> KeptTotals {
         values: vec![of, 1],
         totals: vec![of << 20, 9],
         discontinuities: vec![3, 0],
+        life: 2,
     }
 }
 

@@ -4,7 +4,7 @@
 use stateplane_sync::KeptTotals;
 
 /// Bytes before those of the locations.
-const HEAD: usize = 16;
+const HEAD: usize = 18;
 
 /// Bytes of a location: its value, its total, its discontinuities.
 const EACH: usize = 8 + 8 + 4;
@@ -15,6 +15,7 @@ pub(super) fn to_vec(totals: &KeptTotals) -> Vec<u8> {
     bytes.extend(totals.incarnation.to_be_bytes());
     bytes.extend(totals.epoch.to_be_bytes());
     bytes.extend(totals.sum.to_be_bytes());
+    bytes.extend(totals.life.to_be_bytes());
     let locations = totals.values.iter().zip(&totals.totals);
     for ((value, total), breaks) in locations.zip(&totals.discontinuities) {
         bytes.extend(value.to_be_bytes());
@@ -30,12 +31,14 @@ pub(super) fn parse(bytes: &[u8]) -> Option<KeptTotals> {
     let (locations, []) = rest.as_chunks::<EACH>() else {
         return None;
     };
-    let (first, sum) = head.split_first_chunk::<8>()?;
+    let (first, rest) = head.split_first_chunk::<8>()?;
+    let (sum, life) = rest.split_first_chunk::<8>()?;
     let (incarnation, epoch) = first.split_first_chunk::<4>()?;
     let mut totals = KeptTotals {
         incarnation: u32::from_be_bytes(*incarnation),
         epoch: u32::from_be_bytes(epoch.try_into().ok()?),
-        sum: u64::from_be_bytes(sum.try_into().ok()?),
+        sum: u64::from_be_bytes(*sum),
+        life: u16::from_be_bytes(life.try_into().ok()?),
         ..KeptTotals::default()
     };
     for location in locations {
@@ -62,6 +65,7 @@ mod tests {
             values: vec![1, u64::MAX],
             totals: vec![1 << 40, 3],
             discontinuities: vec![0, u32::MAX],
+            life: 515,
         };
         let bytes = to_vec(&totals);
         assert_eq!(parse(&bytes), Some(totals));

@@ -245,6 +245,11 @@ impl Engine {
             }
             _ => None,
         };
+        if message.epoch - self.cuts.epoch() > 1
+            && let Some(continued) = &mut self.continued
+        {
+            continued.skips();
+        }
         self.cuts
             .crossed(message.epoch, kind, self.settings.locations);
         if kind == CutKind::Filled {
