@@ -4,7 +4,7 @@ use super::*;
 
 use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use stateplane_sync::election::{Answer, Request};
 use stateplane_wire::sync::{MessageType, Repr, Value, Values};
 
 use crate::remote::{Remote, remote};
-use crate::sync::{Ask, GroupFile, ReadRequest, shared, tell};
+use crate::sync::{Ask, GroupFile, ReadRequest, TotalsReading, shared, tell};
 
 const GROUP: &str = "packets";
 const LOCATIONS: u32 = 4;
@@ -377,7 +377,21 @@ fn a_look_that_would_wait_for_itself_is_refused() {
 }
 
 /// A store that elects the engine that asks, and has it renew its lease in vain.
-struct OnceElected(Arc<Remote<Outcomes>>);
+struct OnceElected {
+    outcomes: Arc<Remote<Outcomes>>,
+    /// It keeps the engine's facts, and does not leave it waiting.
+    keeps: bool,
+}
+
+impl OnceElected {
+    /// An engine that asks such a store.
+    fn engine(file: &SyncEngineFile, keeps: bool) -> SyncServer {
+        let (outcomes, calls) = remote().expect("sockets");
+        let outcomes = Arc::new(outcomes);
+        let store = Box::new(OnceElected { outcomes, keeps });
+        SyncServer::bind_shared(file, store, calls).expect("an engine")
+    }
+}
 
 impl SharedStore for OnceElected {
     fn ask(&mut self, ask: Ask) {
@@ -392,9 +406,10 @@ impl SharedStore for OnceElected {
                 let facts = Some(Vec::new());
                 shared::Told::Loaded { term, facts }
             }
+            Ask::Store { term, .. } if self.keeps => shared::Told::Stored { term, kept: true },
             _ => return,
         };
-        tell(&self.0, told);
+        tell(&self.outcomes, told);
     }
 }
 
@@ -402,9 +417,7 @@ impl SharedStore for OnceElected {
 fn an_engine_that_stands_by_refuses_looks_and_so_does_one_whose_lease_is_over() {
     let (switch, data) = (Switch::new(), tempfile::tempdir().expect("a folder"));
     let file = switch.file(&data, 1_000);
-    let (outcomes, calls) = remote().expect("sockets");
-    let store = Box::new(OnceElected(Arc::new(outcomes)));
-    let server = SyncServer::bind_shared(&file, store, calls).expect("an engine");
+    let server = OnceElected::engine(&file, false);
     let views = server.views();
     let standby = Err(ViewError::Standby { leader: None });
     let (mut server, looked) = views.lend(Box::new(server), || seen(&views));
@@ -425,4 +438,42 @@ fn an_engine_that_stands_by_refuses_looks_and_so_does_one_whose_lease_is_over() 
         seen(&views)
     });
     assert_eq!(looked, standby);
+}
+
+#[test]
+fn totals_are_told_when_the_store_has_the_life_of_the_engine() {
+    for keeps in [false, true] {
+        let (mut switch, data) = (Switch::new(), tempfile::tempdir().expect("a folder"));
+        let mut file = switch.file(&data, 1_000);
+        file.groups[0].counter_bits = Some(64);
+        let mut server = OnceElected::engine(&file, keeps);
+        while !server.report.leads {
+            server.elect().expect("it is elected");
+        }
+        server.turn().expect("a START");
+        switch.start();
+        take(&mut server);
+        switch.update();
+        take(&mut server);
+        let (sender, told) = mpsc::channel();
+        let request = ReadRequest {
+            group: GROUP.to_owned(),
+            patience_us: 60_000_000,
+            ..ReadRequest::default()
+        };
+        let reply = Box::new(move |said| sender.send(said).expect("the test listens"));
+        server.read_totals(request, reply);
+        for _ in 0..20 {
+            server.elect().expect("it leads");
+            server.turn().expect("a turn");
+        }
+        match told.try_recv() {
+            Ok(said) => {
+                let said: TotalsReading = said.expect("totals");
+                assert!(keeps, "the store does not have it: {said:?}");
+                assert_eq!(said.discontinuities, vec![0; 4 * LOCATIONS as usize]);
+            }
+            Err(nothing) => assert!(!keeps, "{nothing}"),
+        }
+    }
 }
