@@ -6,10 +6,10 @@
 //   control SyncShape(in bit<16> group, out sync_shape_t shape)
 //   control SyncAccess(in bit<16> group, in bit<32> index, in bool write, inout bit<64> value)
 //
-// and applies, in ingress, SyncBefore before it reads or writes a location, and SyncAfter, with
-// the values before and behind the write, behind it. An index beyond the group changes nothing. All accesses of a packet
-// are in one block that is @atomic: a cut comes between two packets, also where several workers run
-// the program.
+// and applies, in ingress, SyncBefore before it reads or writes a location, and SyncAfter, with its
+// value before the write and the new one, behind it. An index beyond the group changes nothing. All
+// accesses of a packet are in one @atomic block: a cut comes between two packets, also where several
+// workers run the program.
 
 #ifndef STATEPLANE_SYNC_CHANGE_P4
 #define STATEPLANE_SYNC_CHANGE_P4

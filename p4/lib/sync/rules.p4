@@ -179,7 +179,7 @@ const bool SYNC_RULE_FALLS = false;
 const bool SYNC_RULE_FALLS = true;
 #endif
 
-// What an engine writes tells a discontinuity (rule 25).
+// A value that an engine wrote tells a discontinuity (rule 25).
 #ifdef SYNC_FAULT_WRITTEN_BREAKS
 const bool SYNC_RULE_WRITTEN_BREAKS = false;
 #else

@@ -34,7 +34,7 @@ impl fmt::Display for Violation {
 struct Moment {
     at: u64,
     values: Vec<u64>,
-    /// What the locations have counted, if the program tells.
+    /// Counts of the locations over all starts of the switch, if the program keeps them.
     counted: Option<Vec<u64>>,
 }
 
@@ -180,7 +180,7 @@ impl Judge {
         }
     }
 
-    /// What the locations of a group had counted at the mark, if the program tells.
+    /// Counts of a group's locations at the mark, if the program keeps them.
     pub(crate) fn counted(&self, group: u16, told: &Told) -> Option<&[u64]> {
         let moment = self.marks.get(&(told.incarnation, group, told.stamp))?;
         moment.counted.as_deref()

@@ -55,7 +55,7 @@ rules! {
     WrittenQueued = "written-queued", Some("SYNC_FAULT_WRITTEN_QUEUED");
     /// A counter whose distance falls at a write tells a discontinuity (rule 25).
     Falls = "falls", Some("SYNC_FAULT_FALLS");
-    /// What an engine writes tells a discontinuity (rule 25).
+    /// A value that an engine wrote tells a discontinuity (rule 25).
     WrittenBreaks = "written-breaks", Some("SYNC_FAULT_WRITTEN_BREAKS");
     /// A discontinuity counts a width in the sum of distances (rule 25).
     BreakShift = "break-shift", Some("SYNC_FAULT_BREAK_SHIFT");

@@ -88,7 +88,7 @@ pub(crate) struct World<'a> {
     /// When this start of the switch began, and the bytes of UPDATEs since then, by group.
     began: u64,
     bytes: [u64; GROUPS],
-    /// What the locations of each group have counted in earlier starts of the switch.
+    /// Counts of each group's locations in earlier starts of the switch.
     counted: [Vec<u64>; GROUPS],
     /// When the store of the engines keeps totals next.
     keep_due: u64,
@@ -382,7 +382,7 @@ impl<'a> World<'a> {
         registers(&*self.device, scenario.program, group, scenario.locations)
     }
 
-    /// What the locations of a group have counted, if the program tells.
+    /// Counts of a group's locations over all starts of the switch, if the program keeps them.
     fn counted(&self, group: u16) -> Option<Vec<u64>> {
         let register = self.group(group).counted?;
         let before = self.counted[usize::from(group)].iter().enumerate();

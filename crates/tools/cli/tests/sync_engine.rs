@@ -631,7 +631,7 @@ fn totals_go_on_over_resets_and_restarts() {
     network.send(1);
     let _engine = network.engine();
     assert_eq!(restarted(10), (before + 2, breaks));
-    // What is written is no count, and what a switch counted in vain is lacking.
+    // A value that is written is no count, and counts of a switch that died unseen are lacking.
     network.said(&["write", "packets", "1=77"]);
     let (all, found) = totals("packets");
     assert_eq!(all[1], 0);
