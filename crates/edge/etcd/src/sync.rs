@@ -271,17 +271,36 @@ impl Client {
         }
     }
 
-    /// The pieces below `folder` that `head` names, one behind the other.
+    /// Of each head below `folder` the group, the head, and the pieces that it names, which lie in the
+    /// folder that `pieces` tells, one behind the other.
     async fn joined(
         &self,
         term: u64,
         folder: &str,
-        head: &encoding::Head,
-    ) -> Result<Option<Vec<u8>>, EtcdError> {
-        let pieces = self.entries(term, folder, head.pieces.into()).await?;
-        // An engine that ended midway may have left more pieces of another.
-        let first = pieces.map(|pieces| pieces.into_iter().take(head.pieces as usize));
-        Ok(first.map(|pieces| pieces.flat_map(|piece| piece.value).collect()))
+        pieces: fn(&str, u64) -> String,
+    ) -> Result<Option<Vec<(String, encoding::Head, Vec<u8>)>>, EtcdError> {
+        let folder = self.key(folder);
+        let Some(heads) = self.entries(term, &folder, PAGE).await? else {
+            return Ok(None);
+        };
+        let mut all = Vec::new();
+        for entry in heads {
+            let group = encoding::group_of(&entry.key, folder.as_bytes());
+            let said = group.zip(encoding::Head::parse(&entry.value));
+            let (group, head) = said.ok_or_else(|| self.foreign(&entry.key))?;
+            let place = self.key(&pieces(&group, head.number));
+            let Some(found) = self.entries(term, &place, head.pieces.into()).await? else {
+                return Ok(None);
+            };
+            // An engine that ended midway may have left more pieces of another.
+            let found = found.into_iter().take(head.pieces as usize);
+            let bytes: Vec<u8> = found.flat_map(|piece| piece.value).collect();
+            if bytes.len() as u64 != head.bytes {
+                return Err(self.foreign(&entry.key));
+            }
+            all.push((group, head, bytes));
+        }
+        Ok(Some(all))
     }
 
     /// All facts, if `term` has just been taken.
@@ -289,8 +308,10 @@ impl Client {
         let mut facts = Vec::new();
         let writes = self.entries(term, &self.key("writes/"), PAGE).await?;
         let epochs = self.entries(term, &self.key("epochs/"), PAGE).await?;
-        let windows = self.entries(term, &self.key("windows/"), PAGE).await?;
-        let totals = self.entries(term, &self.key("totals/"), PAGE).await?;
+        let windows = self.joined(term, "windows/", encoding::pieces).await?;
+        let totals = self
+            .joined(term, "totals/", encoding::totals_pieces)
+            .await?;
         let (Some(writes), Some(epochs), Some(windows), Some(totals)) =
             (writes, epochs, windows, totals)
         else {
@@ -306,34 +327,14 @@ impl Client {
             let (group, epochs) = said.ok_or_else(|| self.foreign(&entry.key))?;
             facts.push(Fact::Epochs { group, epochs });
         }
-        for entry in totals {
-            let group = encoding::group_of(&entry.key, self.key("totals/").as_bytes());
-            let said = group.zip(encoding::Head::parse(&entry.value));
-            let (group, head) = said.ok_or_else(|| self.foreign(&entry.key))?;
-            let folder = self.key(&encoding::totals_pieces(&group, head.number));
-            let Some(bytes) = self.joined(term, &folder, &head).await? else {
-                return Ok(None);
-            };
-            if bytes.len() as u64 != head.bytes {
-                return Err(self.foreign(&entry.key));
-            }
+        for (group, head, bytes) in totals {
             facts.push(Fact::Totals {
                 group,
                 number: head.number,
                 bytes: Arc::new(bytes),
             });
         }
-        for entry in windows {
-            let group = encoding::group_of(&entry.key, self.key("windows/").as_bytes());
-            let said = group.zip(encoding::Head::parse(&entry.value));
-            let (group, head) = said.ok_or_else(|| self.foreign(&entry.key))?;
-            let folder = self.key(&encoding::pieces(&group, head.number));
-            let Some(values) = self.joined(term, &folder, &head).await? else {
-                return Ok(None);
-            };
-            if values.len() as u64 != head.bytes {
-                return Err(self.foreign(&entry.key));
-            }
+        for (group, head, values) in windows {
             facts.push(Fact::Window {
                 group,
                 window: Window {

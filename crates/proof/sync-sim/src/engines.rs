@@ -2,7 +2,6 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use stateplane_sync::{Engine, Settings, SettingsError};
-use stateplane_synchronise::Kind;
 use stateplane_wire::{ethernet, ipv4, sync, udp};
 use stateplane_world::Node;
 
@@ -58,7 +57,7 @@ impl Process {
             last.sort_unstable();
             let mut engine = Engine::new(settings, now, last)?;
             let of = &scenario.program.groups()[usize::from(group)];
-            if of.kind == Kind::Counter {
+            if of.counted.is_some() {
                 engine.continue_counters(of.bits(), totals[usize::from(group)].kept());
             }
             Ok(engine)

@@ -287,18 +287,24 @@ impl Session<'_> {
         Ok(())
     }
 
+    fn all_of(&self, group: &str, limits: Option<v1::Limits>) -> v1::ReadAllValuesRequest {
+        v1::ReadAllValuesRequest {
+            group: group.to_owned(),
+            limits,
+            patience_us: self.patience_us,
+        }
+    }
+
     async fn read(
         &mut self,
         group: &str,
         locations: &[u32],
         limits: Option<v1::Limits>,
     ) -> Result<(), CommandError> {
-        let request = v1::ReadAllValuesRequest {
-            group: group.to_owned(),
-            limits,
-            patience_us: self.patience_us,
-        };
-        let said = self.client.read_all_values(request).await;
+        let said = self
+            .client
+            .read_all_values(self.all_of(group, limits))
+            .await;
         let said = said.map_err(refused)?.into_inner();
         let values: Vec<u64> = unpack(&said.values).collect();
         check_locations(group, locations, values.len())?;
@@ -313,12 +319,7 @@ impl Session<'_> {
         locations: &[u32],
         limits: Option<v1::Limits>,
     ) -> Result<(), CommandError> {
-        let request = v1::ReadAllValuesRequest {
-            group: group.to_owned(),
-            limits,
-            patience_us: self.patience_us,
-        };
-        let said = self.client.read_totals(request).await;
+        let said = self.client.read_totals(self.all_of(group, limits)).await;
         let said = said.map_err(refused)?.into_inner();
         let (breaks, _) = said.discontinuities.as_chunks::<4>();
         let breaks = breaks.iter().map(|bytes| u32::from_le_bytes(*bytes));

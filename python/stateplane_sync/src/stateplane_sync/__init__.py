@@ -380,6 +380,12 @@ class Engine:
             for it in said.groups
         ]
 
+    def _read_all(self, name: str, group: str, limits):
+        request = view_pb2.ReadAllValuesRequest(
+            group=group, limits=limits, patience_us=self._patience_us
+        )
+        return self._call(name, request)
+
     def read(
         self,
         group: str,
@@ -390,12 +396,7 @@ class Engine:
     ) -> View:
         """READ_ALL_VALUES: the view of a group, once it is within the limits: `fresh`, of a moment
         after the request; the greatest bound; the greatest age."""
-        request = view_pb2.ReadAllValuesRequest(
-            group=group,
-            limits=_limits(fresh, bound, max_age_us),
-            patience_us=self._patience_us,
-        )
-        said = self._call("ReadAllValues", request)
+        said = self._read_all("ReadAllValues", group, _limits(fresh, bound, max_age_us))
         return View(_told(said.told), _values(said.values))
 
     def totals(
@@ -408,12 +409,7 @@ class Engine:
     ) -> Totals:
         """What the counters of a group have counted, once its view is within the limits, which are those
         of `read`. The group has `counter_bits` in the engine's file."""
-        request = view_pb2.ReadAllValuesRequest(
-            group=group,
-            limits=_limits(fresh, bound, max_age_us),
-            patience_us=self._patience_us,
-        )
-        said = self._call("ReadTotals", request)
+        said = self._read_all("ReadTotals", group, _limits(fresh, bound, max_age_us))
         breaks = numpy.frombuffer(said.discontinuities, dtype="<u4")
         return Totals(_told(said.told), _values(said.totals), breaks)
 

@@ -169,43 +169,23 @@ pub fn sync_metrics(report: &SyncReport) -> String {
     for (name, help, of) in COUNTERS {
         families.counter(name, help, samples(of));
     }
-    let values = report.groups.iter().flat_map(|group| {
-        let values = group.values.iter();
-        values.map(|(location, value)| {
-            let labels = vec![
-                ("group", group.name.clone()),
-                ("location", location.to_string()),
-            ];
-            (labels, *value)
-        })
-    });
     families.gauge(
         "stateplane_sync_value",
         "Value of a location in the view, as the file chooses locations",
-        values.collect(),
+        of_locations(report, |group| group.values.clone()),
     );
-    let totals = |of: fn(u64, u32) -> u64| -> Vec<(Labels, u64)> {
-        let all = report.groups.iter().flat_map(|group| {
-            let totals = group.totals.iter();
-            totals.map(move |(location, total, breaks)| {
-                let labels = vec![
-                    ("group", group.name.clone()),
-                    ("location", location.to_string()),
-                ];
-                (labels, of(*total, *breaks))
-            })
-        });
-        all.collect()
+    let totals = |of: fn(&(u32, u64, u32)) -> (u32, u64)| {
+        of_locations(report, move |group| group.totals.iter().map(of).collect())
     };
     families.counter(
         "stateplane_sync_counted",
         "Total of a location of a group of counters, as the file chooses locations",
-        totals(|total, _| total),
+        totals(|(at, total, _)| (*at, *total)),
     );
     families.gauge(
         "stateplane_sync_discontinuity",
         "Number that changes when the total of such a location is broken off, 0 before the first time",
-        totals(|_, breaks| breaks.into()),
+        totals(|(at, _, breaks)| (*at, (*breaks).into())),
     );
     flows::add(&mut families, &report.flows);
     if let Some(redis) = &report.redis {
@@ -229,6 +209,24 @@ pub fn sync_metrics(report: &SyncReport) -> String {
         );
     }
     families.text()
+}
+
+/// Samples of locations of all groups.
+fn of_locations(
+    report: &SyncReport,
+    of: impl Fn(&GroupReport) -> Vec<(u32, u64)>,
+) -> Vec<(Labels, u64)> {
+    let samples = report.groups.iter().flat_map(|group| {
+        let values = of(group).into_iter();
+        values.map(|(location, value)| {
+            let labels = vec![
+                ("group", group.name.clone()),
+                ("location", location.to_string()),
+            ];
+            (labels, value)
+        })
+    });
+    samples.collect()
 }
 
 /// Samples of a counter whose label is the event.

@@ -297,7 +297,7 @@ impl Group {
                 self.answer_read(now, told, read.reply);
             } else if now >= read.end {
                 self.unmet += 1;
-                let said = self.unmet_by(told.as_ref());
+                let said = self.unmet_by(told.as_ref(), &read.reply);
                 read.reply.refuse(&mut self.answers, said);
             } else {
                 self.reads.push(read);
@@ -320,7 +320,7 @@ impl Group {
     }
 
     fn is_met(&mut self, now: u64, read: &mut WaitingRead, told: &Told) -> bool {
-        if matches!(read.reply, ReadReply::Totals(_)) && !self.may_tell_totals() {
+        if self.lacks_totals(&read.reply) {
             return false;
         }
         if read.request.fresh {
@@ -339,7 +339,7 @@ impl Group {
         read.request.is_met_by(told)
     }
 
-    fn unmet_by(&self, told: Option<&Told>) -> ViewError {
+    fn unmet_by(&self, told: Option<&Told>, reply: &ReadReply) -> ViewError {
         let group = self.file.name.clone();
         if self.engine.is_fenced() {
             return ViewError::Fenced(group);
@@ -347,6 +347,10 @@ impl Group {
         let Some(told) = told else {
             return ViewError::Incomplete(group);
         };
+        if self.lacks_totals(reply) {
+            let met = "counts from before the last cut are lacking".to_owned();
+            return ViewError::Unmet { group, met };
+        }
         let bound = told.bound.map_or("none".to_owned(), |it| it.to_string());
         ViewError::Unmet {
             group,

@@ -24,10 +24,11 @@ impl Group {
         self.wait_to_read(now, request, ReadReply::Totals(reply));
     }
 
-    /// True unless the view lacks what was counted before the last cut, or the engine has not kept yet that
-    /// it goes on with the totals.
-    pub(super) fn may_tell_totals(&self) -> bool {
-        self.totals_kept.is_some() && self.engine.continued().is_some_and(Continued::is_settled)
+    /// True if it would be answered with totals, and the view lacks counts from before the last cut, or the
+    /// engine has not kept yet that it goes on with the totals.
+    pub(super) fn lacks_totals(&self, reply: &ReadReply) -> bool {
+        let is_settled = self.engine.continued().is_some_and(Continued::is_settled);
+        matches!(reply, ReadReply::Totals(_)) && !(is_settled && self.totals_kept.is_some())
     }
 
     pub(super) fn totals_reading(&self, told: &Told) -> Result<TotalsReading, ViewError> {

@@ -253,9 +253,7 @@ impl Engine {
         self.cuts
             .crossed(message.epoch, kind, self.settings.locations);
         if kind == CutKind::Filled {
-            if self.continued.is_some() {
-                self.total_filled(message);
-            }
+            self.total_filled(message);
             self.values.fill(message.operand);
             self.given.fill(message.epoch);
             self.last_given = message.epoch;
