@@ -23,9 +23,18 @@ CRATE ?= $(sort $(shell for manifest in $$(find crates -name Cargo.toml); do \
   folder=$${manifest%/Cargo.toml}; \
   [ -z "$$(git status --porcelain -- $$folder)" ] || basename $$folder; done))
 
+# P4 programs and applications with changes that are not committed.
+P4_CHANGED = $(shell git status --porcelain -- p4 apps)
+
+# The test that the P4 programs are formatted: seconds, where the whole `make test` takes an hour to come to it.
+FORMAT_P4 = $(CARGO) test --quiet --package stateplane-syntax --lib format::tests::the_programs_we_ship
+
 # Crates of whose tests `make quick` runs only those beside the code: worlds, processes and
 # namespaces take minutes.
 LARGE = bench coordination-sim eval fuzz generate host lab multicast-sim native sim sync-sim
+
+# Crates whose tests read the P4 programs that come with Stateplane: `make quick` runs them if one has changed.
+P4_READERS = apps hazards library p4info protect stf synchronise
 
 # Scenarios of the coordination service's simulation, of which `make soak` runs 1,000 seeds each.
 COORDINATION = quiet lossy failover zombies restarts recovery clocks controller-restarts \
@@ -85,9 +94,11 @@ test: rust tools peers lint
 	$(CARGO) test --workspace
 
 quick: rust
-	@[ -n "$(CRATE)" ] || { echo 'no crate has changes: make quick CRATE="store wire"'; exit 2; }
+	@[ -n "$(CRATE)$(P4_CHANGED)" ] || { echo 'no crate has changes: make quick CRATE="store wire"'; exit 2; }
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(CRATE:%=--package stateplane-%) --all-targets --quiet -- --deny warnings
+	$(FORMAT_P4)
+	$(if $(P4_CHANGED),$(CARGO) test --quiet $(P4_READERS:%=--package stateplane-%))
+	$(if $(CRATE),$(CARGO) clippy $(CRATE:%=--package stateplane-%) --all-targets --quiet -- --deny warnings)
 	$(if $(filter-out $(LARGE) cli,$(CRATE)),$(CARGO) test --quiet \
 	  $(patsubst %,--package stateplane-%,$(filter-out $(LARGE) cli,$(CRATE))))
 	$(if $(filter $(LARGE),$(CRATE)),$(CARGO) test --quiet --lib \
@@ -103,6 +114,7 @@ goldens: rust
 lint: rust
 	@echo '== layout and lints of all crates (from a clean clone ten minutes)'
 	$(CARGO) fmt --all --check
+	$(FORMAT_P4)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 
 soak: build tools

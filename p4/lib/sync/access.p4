@@ -76,10 +76,7 @@ void sync_changed(
     bool beyond = (distance > threshold || falls) && index < shape.size && SYNC_RULE_TESTED;
     sync_queued.read(queued, place);
     bool joins = beyond && queued == 0;
-    sync_queued.write(
-        place,
-        beyond ? queued | (falls ? SYNC_QUEUED_BREAK : SYNC_QUEUED) : queued
-    );
+    sync_queued.write(place, beyond ? queued | (falls ? SYNC_QUEUED_BREAK : SYNC_QUEUED) : queued);
     sync_tail.read(tail, (bit<32>)group);
     sync_ring.write(
         joins ? shape.ring_base + (tail[31:0] & shape.ring_mask) : SYNC_RINGS - 1,

@@ -201,9 +201,8 @@ control SyncCarry(
             if (queued == SYNC_QUEUED_BREAK) @unlikely {
                 // A width more than the distance shows, so that one misses it who lacks this value.
                 if (SYNC_RULE_BREAK_SHIFT) {
-                    shift = shift + (meta.shape.mask < SYNC_UNBOUNDED
-                        ? meta.shape.mask + 1
-                        : SYNC_UNBOUNDED);
+                    shift = shift
+                        + (meta.shape.mask < SYNC_UNBOUNDED ? meta.shape.mask + 1 : SYNC_UNBOUNDED);
                 }
                 carried.index = index | SYNC_DISCONTINUITY;
             }

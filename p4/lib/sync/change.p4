@@ -32,12 +32,7 @@ bit<64> sync_distance(in sync_shape_t shape, in bit<64> present, in bit<64> sent
 }
 
 // True if a counter went on by so much that its distance fell: a width may have passed (rule 25).
-bool sync_falls(
-    in sync_shape_t shape,
-    in bit<64> held,
-    in bit<64> present,
-    in bit<64> sent
-) {
+bool sync_falls(in sync_shape_t shape, in bit<64> held, in bit<64> present, in bit<64> sent) {
     return shape.kind == SYNC_COUNTER
         && ((present - sent) & shape.mask) < ((held - sent) & shape.mask)
         && SYNC_RULE_FALLS;
@@ -136,12 +131,7 @@ control SyncBefore(in bit<16> group, in bit<32> index) {
 }
 
 // After a location was written that held `held` before: `value` is what it holds.
-control SyncAfter(
-    in bit<16> group,
-    in bit<32> index,
-    in bit<64> held,
-    in bit<64> value
-) {
+control SyncAfter(in bit<16> group, in bit<32> index, in bit<64> held, in bit<64> value) {
     SyncShape() shape_of;
     SyncEnqueue() enqueue;
     sync_shape_t shape;
