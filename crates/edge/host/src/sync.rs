@@ -19,9 +19,12 @@ mod work;
 
 pub use error::{SyncError, ViewError};
 pub use file::{
-    FlowsFile, GroupFile, MergeName, RedisFile, SnapshotsFile, SyncEngineFile, SyncEtcdFile,
+    ArraysInView, FlowsFile, GroupFile, MergeName, RedisFile, SnapshotsFile, SyncEngineFile,
+    SyncEtcdFile,
 };
-pub use flows::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest, SnapshotsReading};
+pub use flows::{
+    ArraysView, FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest, SnapshotsReading,
+};
 pub use kept::{Kept, MOST_WRITE_IDS, Progress, Window, WriteId};
 pub use report::{FlowsReport, GroupReport, RedisReport, SyncReport};
 pub use request::{

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use prost::bytes::Bytes;
 use stateplane_host::clock::boot_time_us;
 use stateplane_host::sync::{
-    FlowOperation, FlowRecord, FlowsChange, FlowsDone, FlowsFile, FlowsReading, FlowsReport,
-    FlowsRequest, FlowsTold, Life, MOST_LIVES, Snapshot,
+    ArraysView, FlowOperation, FlowRecord, FlowsChange, FlowsDone, FlowsFile, FlowsReading,
+    FlowsReport, FlowsRequest, FlowsTold, Life, MOST_LIVES, Snapshot,
 };
 use stateplane_rpc::Call;
 use stateplane_wire::observe::Holding;
@@ -198,6 +198,7 @@ impl Flows for Service {
             arrays: reading.arrays,
             merged: packed(&reading.merged),
             snapshots: reading.lives.iter().map(snapshot_of).collect(),
+            views: reading.views.iter().map(arrays_view_of).collect(),
         }))
     }
 
@@ -328,6 +329,19 @@ fn snapshot_of(record: &Snapshot) -> v1::Snapshot {
         incarnation: record.life.incarnation,
         number: record.number,
         values: packed(&record.values),
+    }
+}
+
+fn arrays_view_of(view: &ArraysView) -> v1::ArraysView {
+    let promises = view.told.iter().map(|told| v1::ArrayPromise {
+        age_us: told.map(|told| told.age_us),
+        bound: told.and_then(|told| told.bound),
+    });
+    v1::ArraysView {
+        switch: view.life.switch,
+        incarnation: view.life.incarnation,
+        promises: promises.collect(),
+        values: packed(&view.values),
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn refused(error: &ViewError) -> Status {
         | ViewError::ReadOnly(_)
         | ViewError::FlowsReadOnly(_)
         | ViewError::NotContinued(_)
+        | ViewError::OfSnapshots(_)
         | ViewError::StoreRefused { .. } => Code::FailedPrecondition,
         ViewError::Nested => Code::Internal,
     };

@@ -15,6 +15,7 @@ import numpy
 from ._generated import flows_pb2, flows_pb2_grpc, view_pb2, view_pb2_grpc
 
 __all__ = [
+    "ArraysView",
     "Change",
     "Engine",
     "Flow",
@@ -181,13 +182,33 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class ArraysView:
+    """What the engine has, or had at last, in view of the arrays of one start of a switch. `values` has a row for
+    each element and a column for each array; `promises` has bound and age in µs of each array, None of one whose
+    view was not complete. A bound of None is unbounded."""
+
+    switch: int
+    incarnation: int
+    promises: list[Optional[tuple[Optional[int], int]]]
+    values: numpy.ndarray
+
+
+@dataclass(frozen=True)
 class Snapshots:
-    """The newest complete snapshot of each start of each switch, and all of them merged as the engine's file
-    says. One that was whole in the store `age_us` before the answer is here, or a later one."""
+    """The newest complete snapshot of each start of each switch, what the engine has in view of each, and all of
+    them merged as the engine's file says, of each start the newer value. A snapshot that was whole in the store
+    `age_us` before the answer is here, or a later one."""
 
     age_us: int
     merged: numpy.ndarray
     each: list[Snapshot]
+    views: list[ArraysView]
+
+
+def _promise(promise) -> Optional[tuple[Optional[int], int]]:
+    if not promise.HasField("age_us"):
+        return None
+    return (promise.bound if promise.HasField("bound") else None, promise.age_us)
 
 
 def _rows(packed: bytes, arrays: int) -> numpy.ndarray:
@@ -615,7 +636,16 @@ class Engine:
             Snapshot(it.switch, it.incarnation, it.number, _rows(it.values, said.arrays))
             for it in said.snapshots
         ]
-        return Snapshots(said.told.age_us, _rows(said.merged, said.arrays), each)
+        views = [
+            ArraysView(
+                it.switch,
+                it.incarnation,
+                [_promise(promise) for promise in it.promises],
+                _rows(it.values, said.arrays),
+            )
+            for it in said.views
+        ]
+        return Snapshots(said.told.age_us, _rows(said.merged, said.arrays), each, views)
 
     def follow_snapshots(
         self, name: str, *, after: Sequence[tuple[int, int, int]] = ()

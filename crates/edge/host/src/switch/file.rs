@@ -467,25 +467,23 @@ impl SwitchFile {
         random: &mut dyn FnMut() -> u64,
     ) -> Result<(), SwitchFileError> {
         self.apply_to_state(switch.engine_mut().state_mut(), random)?;
+        // Store and engine call a start of the switch by the same number (rule 29 of docs/sync-protocol.md).
+        let incarnation = 1.max(random() as u32);
         self.each(self.replication.as_slice(), |file| {
-            let incarnation = 1.max(random() as u32);
             let generates = !self.generators_elsewhere;
             let replication = file.replication()?;
             Ok(replication.apply(switch, incarnation, generates)?)
         })?;
         self.each(self.coordination.as_slice(), |file| {
-            let incarnation = 1.max(random() as u32);
             let generates = !self.generators_elsewhere;
             let coordination = file.coordination()?;
             Ok(coordination.apply(switch, incarnation, generates)?)
         })?;
         self.each(self.multicast.as_slice(), |file| {
-            let incarnation = 1.max(random() as u32);
             file.check()?;
             Ok(file.multicast().apply(switch, incarnation)?)
         })?;
         self.each(self.sync.as_slice(), |file| {
-            let incarnation = 1.max(random() as u32);
             let generates = !self.generators_elsewhere;
             let sync = file.sync(&self.sealed_ports)?;
             Ok(sync.apply(switch, incarnation, generates)?)

@@ -207,6 +207,12 @@ pub enum ViewError {
          port with --keys, or set `unsealed_writes = true` in its section [sync]"
     )]
     ReadOnly(String),
+    /// A change of values that a program in bounded inconsistency keeps snapshots of.
+    #[error(
+        "the values of group `{0}` are copies of which the program keeps snapshots: nobody but packets \
+         changes them"
+    )]
+    OfSnapshots(String),
     /// The engine has stopped.
     #[error("the engine has stopped")]
     Stopped,
@@ -241,6 +247,7 @@ impl ViewError {
             ViewError::FlowsReadOnly(_) => "SYNC034",
             ViewError::NotInTime => "SYNC035",
             ViewError::NotContinued(_) => "SYNC036",
+            ViewError::OfSnapshots(_) => "SYNC037",
         }
     }
 

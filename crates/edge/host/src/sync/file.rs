@@ -9,7 +9,7 @@ use stateplane_wire::sync::{MAX_VALUES, PORT};
 
 use super::SyncError;
 
-pub use flows::{FlowsFile, MergeName, SnapshotsFile};
+pub use flows::{ArraysInView, FlowsFile, MergeName, SnapshotsFile};
 
 mod flows;
 
@@ -58,6 +58,8 @@ const MOST_SHOWN: usize = 256;
 ///     elements = 128                  # of each array, as the program has
 ///     arrays = 3                      # 1 unless set
 ///     merge = "add"                   # "or", "greatest"; "add" unless set
+///     # groups that have the arrays' registers `….copies` of a switch in view; none unless set
+///     # views = [{ switch = 1, groups = ["row-1", "row-2", "row-3"] }]
 ///
 ///     [redis]                         # a server that gets copies; none without this section
 ///     url = "redis://127.0.0.1:6379"
@@ -323,7 +325,7 @@ impl SyncEngineFile {
                 return wrong(name, field, must);
             }
         }
-        flows::check(&file.flows, &mut names)?;
+        flows::check(&file.flows, &file.groups, &mut names)?;
         Ok(file)
     }
 }
@@ -344,6 +346,13 @@ impl SyncEngineFile {
             "neither is"
         };
         Err(SyncError::Place { there })
+    }
+
+    /// True if this group has copies of an array whose snapshots a store has.
+    pub(super) fn is_of_snapshots(&self, group: &str) -> bool {
+        let snapshots = self.flows.iter().flat_map(|flows| &flows.snapshots);
+        let mut views = snapshots.flat_map(|snapshots| &snapshots.views);
+        views.any(|view| view.groups.iter().any(|name| name == group))
     }
 
     /// Address at which other engines tell clients that this one is.

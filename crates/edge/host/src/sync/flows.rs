@@ -15,7 +15,7 @@ use super::{FlowsFile, Reply, SyncError, ViewError};
 use crate::clock::boot_time_us;
 
 pub use request::{FlowRecord, FlowsChange, FlowsDone, FlowsReading, FlowsRequest};
-pub use snapshots::SnapshotsReading;
+pub use snapshots::{ArraysView, SnapshotsReading};
 
 pub(super) use snapshots::Arrays;
 
@@ -400,7 +400,12 @@ impl Flows {
 
     /// Snapshots of a name; `None` if this section has no such name.
     pub(super) fn arrays(&self, name: &str) -> Option<&Arrays> {
-        self.arrays.iter().find(|arrays| arrays.file.name == name)
+        self.arrays.iter().find(|arrays| arrays.name() == name)
+    }
+
+    /// All snapshots of this section.
+    pub(super) fn all_arrays(&mut self) -> impl Iterator<Item = &mut Arrays> {
+        self.arrays.iter_mut()
     }
 
     /// The promise of the view; an error while it is incomplete.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use stateplane_disk::Files;
-use stateplane_sync::{Engine, Event, Told};
+use stateplane_sync::{Engine, Event, LastView, Told};
 use stateplane_wire::sync::CutKind;
 
 use super::request::pack;
@@ -48,11 +48,16 @@ pub(super) struct Group {
     /// engine's life is known and totals may be told.
     totals_kept: Option<(u64, u32)>,
     totals_known: u64,
+    /// The locations are copies of an array whose snapshots a store has: they are merged with these, and nobody
+    /// changes them.
+    is_of_snapshots: bool,
+    /// Views of copies that ended, until they are merged.
+    last_views: Vec<LastView>,
     pub(super) log: GroupLog,
 }
 
 impl Group {
-    pub(super) fn new(now: u64, file: GroupFile, engine: Engine) -> Group {
+    pub(super) fn new(now: u64, file: GroupFile, engine: Engine, is_of_snapshots: bool) -> Group {
         Group {
             file,
             engine,
@@ -70,6 +75,8 @@ impl Group {
             windows: 0,
             totals_kept: None,
             totals_known: 0,
+            is_of_snapshots,
+            last_views: Vec::new(),
             log: GroupLog::new(now),
         }
     }
@@ -135,6 +142,9 @@ impl Group {
     /// Refuses changes and cuts that cannot be made.
     fn check_follows(&self, now: u64) -> Result<(), ViewError> {
         let name = || self.file.name.clone();
+        if self.is_of_snapshots {
+            return Err(ViewError::OfSnapshots(name()));
+        }
         if self.engine.is_fenced() {
             return Err(ViewError::Fenced(name()));
         }
@@ -196,7 +206,9 @@ impl Group {
 
     fn handle_event<F: Files>(&mut self, event: Event, kept: &mut Kept<F>) {
         match event {
-            Event::Generation { .. } => {
+            Event::Generation { last, .. } => {
+                self.last_views
+                    .extend(last.filter(|_| self.is_of_snapshots));
                 // A cut that was with the core may have been sent before.
                 if self.cuts.front().is_some_and(|cut| cut.is_asked) {
                     self.end_cut(Err(ViewError::Unknown("the view began anew".into())));
@@ -443,6 +455,11 @@ impl Group {
             };
             (cut.reply)(Err(said));
         }
+    }
+
+    /// Takes the views of copies that ended.
+    pub(super) fn take_last_views(&mut self) -> Vec<LastView> {
+        std::mem::take(&mut self.last_views)
     }
 
     /// The value of a location, for metrics.

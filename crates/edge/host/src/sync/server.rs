@@ -327,6 +327,12 @@ impl SyncServer {
         let Some(work) = &mut self.work else {
             return Ok(());
         };
+        let now = boot_time_us();
+        for group in &mut work.groups {
+            group.turn(now, &mut work.kept);
+            group.log.tell(now, &group.file.name, &group.engine);
+        }
+        work.merge_last_views();
         let Work {
             groups,
             flows,
@@ -334,11 +340,6 @@ impl SyncServer {
             term,
             ..
         } = work;
-        let now = boot_time_us();
-        for group in &mut *groups {
-            group.turn(now, kept);
-            group.log.tell(now, &group.file.name, &group.engine);
-        }
         for section in &mut *flows {
             section.turn(now);
         }

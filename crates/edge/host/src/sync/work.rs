@@ -42,7 +42,8 @@ impl Work {
             if let Some(bits) = group.counter_bits {
                 engine.continue_counters(bits, kept.totals(&group.name));
             }
-            groups.push(Group::new(now, group.clone(), engine));
+            let is_of_snapshots = file.is_of_snapshots(&group.name);
+            groups.push(Group::new(now, group.clone(), engine, is_of_snapshots));
         }
         let mut flows = Vec::new();
         for section in &file.flows {
@@ -57,6 +58,19 @@ impl Work {
             stores: stores.copied().collect(),
             kept,
         })
+    }
+
+    /// Merges the views that ended with snapshots of the same arrays.
+    pub(super) fn merge_last_views(&mut self) {
+        let Work { groups, flows, .. } = self;
+        for group in groups {
+            for last in group.take_last_views() {
+                let (name, promise) = (&group.file.name, (last.ended, last.told));
+                for arrays in flows.iter_mut().flat_map(Flows::all_arrays) {
+                    arrays.see(name, last.incarnation, promise, &last.values);
+                }
+            }
+        }
     }
 
     /// The engine ends: what it keeps now and then is kept at once.

@@ -99,23 +99,24 @@ impl Snapshots {
         }
     }
 
-    /// Takes what the store has under `key`, a record of the arrays' class; `None` if it is gone.
-    pub fn take(&mut self, key: &Key, state: Option<&[u8]>) {
+    /// Takes what the store has under `key`, a record of the arrays' class; `None` if it is gone. Gives the start
+    /// of a switch of which the store has nothing any more.
+    pub fn take(&mut self, key: &Key, state: Option<&[u8]>) -> Option<Life> {
         let (life, odd, element) = snapshot_place(key);
         let (number, values) = match state.map(snapshot_content) {
             None => (0, vec![0; self.arrays]),
             // A record that has not been written is of no snapshot.
-            Some(None) => return,
+            Some(None) => return None,
             Some(Some(content)) => content,
         };
         if element >= self.elements || values.len() != self.arrays {
             self.foreign += 1;
-            return;
+            return None;
         }
         let known = self.copies.contains_key(&(life, odd));
         if !known && (number == 0 || !self.has_room(life)) {
             self.foreign += u64::from(number != 0);
-            return;
+            return None;
         }
         let (elements, arrays) = (self.elements, self.arrays);
         let copies = self.copies.entry((life, odd));
@@ -135,9 +136,7 @@ impl Snapshots {
             };
             self.newest.insert(life, complete);
         }
-        if copies.present == 0 {
-            self.forget(life, odd);
-        }
+        (copies.present == 0 && self.forget(life, odd)).then_some(life)
     }
 
     /// True if the snapshots of `life` are put together, or may be.
@@ -150,12 +149,15 @@ impl Snapshots {
         has_room
     }
 
-    fn forget(&mut self, life: Life, odd: bool) {
+    /// Forgets odd or even snapshots of a life; true if these were all.
+    fn forget(&mut self, life: Life, odd: bool) -> bool {
         self.copies.remove(&(life, odd));
-        if !self.copies.contains_key(&(life, !odd)) {
+        let has_more = self.copies.contains_key(&(life, !odd));
+        if !has_more {
             self.lives -= 1;
             self.newest.remove(&life);
         }
+        !has_more
     }
 
     /// The newest complete snapshot of each life, in their order.
@@ -173,12 +175,25 @@ impl Snapshots {
         self.newest.values().find(is_newer)
     }
 
-    /// The newest complete snapshots of all lives in one, by element and then by array; zeros if there is
-    /// none.
-    pub fn merged(&self, merge: Merge) -> Vec<u32> {
+    /// True if a complete snapshot of `life` is known.
+    pub fn has(&self, life: &Life) -> bool {
+        self.newest.contains_key(life)
+    }
+
+    /// What all lives counted in one, by element and then by array; zeros if nothing is known. Of a life that
+    /// `views` have, too, whichever is newer counts of each value (rule 29 of `docs/sync-protocol.md`): values
+    /// only grow, or gain bits.
+    pub fn merged(&self, merge: Merge, views: &BTreeMap<Life, Vec<u32>>) -> Vec<u32> {
         let mut merged = vec![0; self.elements as usize * self.arrays];
         for complete in self.newest.values() {
-            for (whole, value) in merged.iter_mut().zip(complete.values.iter()) {
+            let view = views.get(&complete.life).map_or(&[][..], Vec::as_slice);
+            let view = view.iter().copied().chain(std::iter::repeat(0));
+            for ((whole, value), seen) in merged.iter_mut().zip(complete.values.iter()).zip(view) {
+                *whole = merge.of(*whole, merge.newer(*value, seen));
+            }
+        }
+        for (_, view) in views.iter().filter(|(life, _)| !self.has(life)) {
+            for (whole, value) in merged.iter_mut().zip(view) {
                 *whole = merge.of(*whole, *value);
             }
         }
@@ -218,6 +233,14 @@ mod tests {
         let words = [number, value, 2 * value];
         let state: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         snapshots.take(&key(switch, number, element), Some(&state));
+    }
+
+    fn write_one(snapshots: &mut Snapshots, switch: u32, element: u32, value: u32) {
+        let state: Vec<u8> = [1, value]
+            .iter()
+            .flat_map(|word| word.to_be_bytes())
+            .collect();
+        snapshots.take(&key(switch, 1, element), Some(&state));
     }
 
     fn newest(snapshots: &Snapshots) -> Vec<(u32, u32)> {
@@ -279,15 +302,35 @@ mod tests {
     #[test]
     fn starts_of_switches_are_merged_as_declared() {
         let mut snapshots = Snapshots::new(1, 2);
-        assert_eq!(snapshots.merged(Merge::Add), [0, 0]);
+        let none = BTreeMap::new();
+        assert_eq!(snapshots.merged(Merge::Add, &none), [0, 0]);
         write(&mut snapshots, 1, 1, 0, 4);
         write(&mut snapshots, 2, 1, 0, 3);
-        assert_eq!(snapshots.merged(Merge::Add), [7, 14]);
-        assert_eq!(snapshots.merged(Merge::Or), [7, 14]);
-        assert_eq!(snapshots.merged(Merge::Greatest), [4, 8]);
-        snapshots.take(&key(1, 1, 0), None);
-        assert_eq!(snapshots.merged(Merge::Add), [3, 6]);
+        assert_eq!(snapshots.merged(Merge::Add, &none), [7, 14]);
+        assert_eq!(snapshots.merged(Merge::Or, &none), [7, 14]);
+        assert_eq!(snapshots.merged(Merge::Greatest, &none), [4, 8]);
+        write(&mut snapshots, 1, 2, 0, 5);
+        assert_eq!(snapshots.take(&key(1, 1, 0), None), None);
+        assert_eq!(snapshots.take(&key(1, 2, 0), None), Some(life(1)));
+        assert_eq!(snapshots.merged(Merge::Add, &none), [3, 6]);
         assert_eq!(snapshots.newest().count(), 1);
+    }
+
+    #[test]
+    fn of_a_start_that_is_in_view_too_the_newer_value_counts() {
+        let mut snapshots = Snapshots::new(2, 1);
+        for (element, value) in [(0, 4), (1, 9)] {
+            write_one(&mut snapshots, 1, element, value);
+            write_one(&mut snapshots, 2, element, 1);
+        }
+        // The second value came into view before the snapshot; the third switch has no snapshot.
+        let views = BTreeMap::from([(life(1), vec![6, 8]), (life(3), vec![32, 0])]);
+        assert_eq!(snapshots.merged(Merge::Add, &views), [39, 10]);
+        assert_eq!(snapshots.merged(Merge::Greatest, &views), [32, 9]);
+        assert_eq!(snapshots.merged(Merge::Or, &views), [39, 9]);
+        // A view that lacks elements has them as zeros.
+        let views = BTreeMap::from([(life(1), vec![6])]);
+        assert_eq!(snapshots.merged(Merge::Add, &views), [7, 10]);
     }
 
     #[test]

@@ -53,6 +53,14 @@ impl Merge {
             Merge::Greatest => one.max(other),
         }
     }
+
+    /// The newer of two values that one array had, if its values only grow, or gain bits.
+    pub fn newer(self, one: u32, other: u32) -> u32 {
+        match self {
+            Merge::Add | Merge::Greatest => one.max(other),
+            Merge::Or => one | other,
+        }
+    }
 }
 
 /// Number and values of the elements of one snapshot, or of parts of several.

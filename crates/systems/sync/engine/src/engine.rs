@@ -89,6 +89,20 @@ pub struct Told {
     pub sweep_us: u32,
 }
 
+/// The view as it was before another one began in its place, of the same start of the switch or of the next
+/// one (rule 26): values that the switch sent, of which some location may lack any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastView {
+    /// The switch's own name for its start.
+    pub incarnation: u32,
+    /// When it ended, in µs.
+    pub ended: u64,
+    /// Its promise as it was then; `None` if the view was incomplete.
+    pub told: Option<Told>,
+    /// Values by location; 0 of those that had none yet.
+    pub values: Vec<u64>,
+}
+
 /// Event for the engine's driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -98,6 +112,8 @@ pub enum Event {
         generation: u64,
         /// The switch's own name for its start.
         incarnation: u32,
+        /// The view before it; `None` of the first.
+        last: Option<LastView>,
     },
     /// Every location has a value.
     Complete {
@@ -212,6 +228,8 @@ pub struct Engine {
     generation: u64,
     /// The switch refuses writes and cuts (rule 32).
     is_read_only: bool,
+    /// When the last view ended, and its promise; `None` while there is none or it goes on.
+    ended: Option<(u64, Option<Told>)>,
     /// Stamp at which the view begins.
     first_stamp: u64,
     values: Vec<u64>,
@@ -276,6 +294,7 @@ impl Engine {
             incarnation: 0,
             generation: 0,
             is_read_only: false,
+            ended: None,
             first_stamp: 0,
             values: vec![0; settings.locations as usize],
             stamps: vec![0; settings.locations as usize],
@@ -306,6 +325,7 @@ impl Engine {
     /// Begins a new view (rule 11).
     fn begin(&mut self, now: u64) {
         if self.life == Life::Following {
+            self.ended = Some((now, self.told(now)));
             let (epoch, sum) = (self.cuts.epoch(), self.seen_sum());
             let is_complete = self.is_complete();
             if let Some(continued) = &mut self.continued {
@@ -676,3 +696,6 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,6 @@ mod tracker;
 mod write;
 
 pub use continued::{Continued, KeptTotals};
-pub use engine::{Counters, Engine, Event, Ring, Settings, SettingsError, Told};
+pub use engine::{Counters, Engine, Event, LastView, Ring, Settings, SettingsError, Told};
 pub use tracker::Tracker;
 pub use write::{Ticket, WriteError};

@@ -23,6 +23,7 @@ with Engine(sys.argv[1], timeout=30) as engine:
     snapshots = engine.snapshots("sketch")
     assert snapshots.merged.tolist() == [[5, 10], [6, 12]]
     assert [(it.switch, it.incarnation, it.number) for it in snapshots.each] == [(1, 7, 1)]
+    assert snapshots.views == []
     first = next(engine.follow_snapshots("sketch"))
     assert first.number == 1 and (first.values == snapshots.merged).all()
     changes = engine.subscribe_flows("counts", class_=1, interval=0.001)

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error};
 use stateplane_observe::{MOST_ELEMENTS, Merge};
 use stateplane_wire::replication::PORT;
 
-use super::SyncError;
+use super::{GroupFile, SyncError};
 
 /// Most sections of an engine.
 const MOST_SECTIONS: usize = 64;
@@ -70,6 +70,19 @@ pub struct SnapshotsFile {
     /// How snapshots of several switches, and of several starts of one, are merged; `add` unless set.
     #[serde(default)]
     pub merge: MergeName,
+    /// Switches whose arrays the engine has in view, too.
+    #[serde(default)]
+    pub views: Vec<ArraysInView>,
+}
+
+/// The groups in which an engine has the arrays of one switch in view.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArraysInView {
+    /// The switch's number in its section `[replication]`.
+    pub switch: u32,
+    /// Of each array the group of its register of copies, which has two locations for an element.
+    pub groups: Vec<String>,
 }
 
 /// Operation that merges snapshots.
@@ -135,8 +148,10 @@ fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SocketAddrV4>, D:
 /// Checks the sections. `names` are those of the groups, which flows do not share.
 pub(super) fn check<'f>(
     flows: &'f [FlowsFile],
+    groups: &'f [GroupFile],
     names: &mut BTreeSet<&'f str>,
 ) -> Result<(), SyncError> {
+    let mut in_view = BTreeSet::new();
     if flows.len() > MOST_SECTIONS {
         return Err(SyncError::Setting {
             group: String::new(),
@@ -184,6 +199,9 @@ pub(super) fn check<'f>(
             });
         }
         check_snapshots(section, names)?;
+        for snapshots in &section.snapshots {
+            check_views(snapshots, groups, &mut in_view)?;
+        }
     }
     Ok(())
 }
@@ -218,6 +236,53 @@ fn check_snapshots<'f>(
                 group: name.clone(),
                 field,
                 must: must.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Checks the groups of arrays that are in view, each of which is `in_view` once.
+fn check_views<'f>(
+    snapshots: &'f SnapshotsFile,
+    groups: &[GroupFile],
+    in_view: &mut BTreeSet<&'f str>,
+) -> Result<(), SyncError> {
+    let most = 2 * snapshots.elements;
+    let fits = |name: &String| {
+        let group = groups.iter().find(|group| group.name == *name);
+        group.is_some_and(|it| it.locations.is_multiple_of(2) && it.locations <= most)
+    };
+    let mut switches = BTreeSet::new();
+    for view in &snapshots.views {
+        let are_new = view.groups.iter().all(|name| in_view.insert(name));
+        let checks = [
+            (
+                view.switch > 0 && switches.insert(view.switch),
+                "switch",
+                "1 to 4294967295, each once".to_owned(),
+            ),
+            (
+                view.groups.len() == snapshots.arrays as usize && are_new,
+                "groups",
+                format!(
+                    "as many as `arrays`, {}, each of which is named once",
+                    snapshots.arrays
+                ),
+            ),
+            (
+                view.groups.iter().all(fits),
+                "groups",
+                format!(
+                    "groups of this file with two locations for an element of an array, at most {most}"
+                ),
+            ),
+        ];
+        if let Some((_, field, must)) = checks.into_iter().find(|(right, ..)| !right) {
+            return Err(SyncError::Setting {
+                group: snapshots.name.clone(),
+                field,
+                must,
             });
         }
     }

@@ -144,6 +144,41 @@ fn each_setting_of_snapshots_has_a_range() {
             "{new}: {refused}"
         );
     }
+    let groups = |locations: u32| {
+        format!(
+            "[[group]]\nname = \"g\"\nswitch = \"10.0.0.1\"\ngroup = 0\nlocations = {locations}\n"
+        )
+    };
+    let views = |locations, views: &str| {
+        let text = format!("{text}views = [{views}]\n{}", groups(locations));
+        SyncEngineFile::parse("engine.toml".as_ref(), &text)
+    };
+    let one = "{ switch = 1, groups = [\"g\"] }";
+    let file = views(16, one).expect("whole");
+    assert!(file.is_of_snapshots("g") && !file.is_of_snapshots("a"));
+    for (locations, wrong, field) in [
+        (18, one, "groups"),
+        (15, one, "groups"),
+        (16, "{ switch = 1, groups = [\"h\"] }", "groups"),
+        (16, "{ switch = 1, groups = [] }", "groups"),
+        (16, "{ switch = 0, groups = [\"g\"] }", "switch"),
+        (
+            16,
+            &format!("{one}, {{ switch = 2, groups = [\"g\"] }}"),
+            "groups",
+        ),
+        (
+            16,
+            &format!("{one}, {{ switch = 1, groups = [\"g\"] }}"),
+            "switch",
+        ),
+    ] {
+        let refused = views(locations, wrong).expect_err(wrong);
+        assert!(
+            matches!(&refused, SyncError::Setting { field: said, .. } if *said == field),
+            "{wrong}: {refused}"
+        );
+    }
     let wrong = text.replace("elements = 8", "elements = 8\nmerge = \"least\"");
     let refused = SyncEngineFile::parse("engine.toml".as_ref(), &wrong).expect_err("no operation");
     assert_eq!(refused.code(), "H502");

@@ -68,9 +68,16 @@ impl SyncServer {
     ///
     /// [`ViewError::UnknownFlows`], [`ViewError::Standby`]; [`ViewError::FlowsIncomplete`] before all
     /// records were read.
-    pub fn snapshots(&self, name: &str) -> Result<SnapshotsReading, ViewError> {
+    pub fn snapshots(&mut self, name: &str) -> Result<SnapshotsReading, ViewError> {
+        let now = boot_time_us();
+        if let Some(work) = &mut self.work {
+            let mut arrays = work.flows.iter_mut().flat_map(Flows::all_arrays);
+            if let Some(arrays) = arrays.find(|arrays| arrays.name() == name) {
+                arrays.see_present(now, &work.groups);
+            }
+        }
         let (flows, arrays) = self.snapshots_of(name)?;
-        Ok(arrays.reading(flows.told(boot_time_us())?))
+        Ok(arrays.reading(now, flows.told(now)?))
     }
 
     /// The next snapshot that is newer than the one of its life whose number `after` has; `None` if none

@@ -1,6 +1,6 @@
 //! Handling of the switch's messages.
 
-use super::{Engine, Event, Life, Mark, OPEN_PER_LOCATION};
+use super::{Engine, Event, LastView, Life, Mark, OPEN_PER_LOCATION};
 use crate::continued::{Begin, Unseen};
 use crate::tracker::Tracker;
 use stateplane_wire::sync::{CutKind, MessageType, Outcome, Packet, Repr, Value};
@@ -78,13 +78,25 @@ impl Engine {
         }
     }
 
+    /// The view that ended, with its values, which become zeros.
+    fn last_view(&mut self) -> Option<LastView> {
+        let (ended, told) = self.ended.take()?;
+        let nothing = vec![0; self.values.len()];
+        Some(LastView {
+            incarnation: self.incarnation,
+            ended,
+            told,
+            values: core::mem::replace(&mut self.values, nothing),
+        })
+    }
+
     /// The view begins (rule 11).
     fn started(&mut self, message: &Repr<'_>) {
+        let last = self.last_view();
         self.life = Life::Following;
         self.incarnation = message.incarnation;
         self.generation += 1;
         self.first_stamp = message.stamp;
-        self.values.fill(0);
         self.stamps.fill(0);
         self.given.fill(0);
         self.last_given = 0;
@@ -116,6 +128,7 @@ impl Engine {
         self.events.push_back(Event::Generation {
             generation: self.generation,
             incarnation: self.incarnation,
+            last,
         });
         if self.is_read_only {
             self.cuts.withdraw();

@@ -78,6 +78,24 @@ fn snapshot_json(snapshot: &v1::Snapshot) -> Value {
     })
 }
 
+fn arrays_view_json(view: &v1::ArraysView) -> Value {
+    let promise = |it: &v1::ArrayPromise| json!({ "age_us": it.age_us, "bound": it.bound });
+    json!({
+        "switch": view.switch,
+        "incarnation": view.incarnation,
+        "promises": view.promises.iter().map(promise).collect::<Vec<_>>(),
+        "values": unpack(&view.values).collect::<Vec<_>>(),
+    })
+}
+
+fn promise_text(promise: &v1::ArrayPromise) -> String {
+    match (promise.age_us, promise.bound) {
+        (None, _) => "not complete".to_owned(),
+        (Some(age), Some(bound)) => format!("bound {bound}, age {age} µs"),
+        (Some(age), None) => format!("unbounded, age {age} µs"),
+    }
+}
+
 /// Names of the columns of flows.
 const COLUMNS: &str = "# shard key state epoch sequence lease";
 
@@ -146,6 +164,7 @@ impl FlowsPrinter {
                 "arrays": said.arrays,
                 "merged": unpack(&said.merged).collect::<Vec<_>>(),
                 "snapshots": snapshots,
+                "views": said.views.iter().map(arrays_view_json).collect::<Vec<_>>(),
             }));
         }
         line(format!("# {}", told_text(told)));
@@ -162,6 +181,15 @@ impl FlowsPrinter {
         }
         if said.snapshots.is_empty() {
             line("# no snapshot is complete");
+        }
+        for view in &said.views {
+            let promises: Vec<String> = view.promises.iter().map(promise_text).collect();
+            line(format!(
+                "# switch {}, start {}: in view, by array: {}",
+                view.switch,
+                view.incarnation,
+                promises.join("; ")
+            ));
         }
         let values: Vec<u64> = unpack(&said.merged).collect();
         for (element, values) in values.chunks(arrays).enumerate() {

@@ -13,7 +13,8 @@ pub enum SnapshotsCommand {
     /// Print arrays of which a store has snapshots, merged over all switches, dead ones too
     ///
     /// A line has the values of one element, one for each array. Comments name the switches and the
-    /// numbers of their newest complete snapshots.
+    /// numbers of their newest complete snapshots, and bound and age of what the engine has in view of
+    /// their arrays: of both the newer value counts.
     Snapshots {
         /// Name of the arrays
         name: String,
