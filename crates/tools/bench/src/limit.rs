@@ -14,7 +14,7 @@ pub use acl::{Acl, Rule};
 pub use exact::Stations;
 pub use forward::{Forward, NextHop};
 pub use nat::{Lease, Nat};
-pub use sketch::Sketch;
+pub use sketch::{InView, Sketch};
 
 /// A job done to one frame at a time.
 pub trait Job {

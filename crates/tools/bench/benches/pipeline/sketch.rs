@@ -26,7 +26,7 @@ pub fn run(report: &mut Report) {
     ] {
         let Some(frames) = frames else { continue };
         let (mut native, mut interp) = engines("bench/p4/sketch.p4", 0);
-        let mut limit = Sketch::default();
+        let mut limit = <Sketch>::default();
         program(report, name, &frames, &mut native, &mut interp, &mut limit);
     }
 }

@@ -7,23 +7,118 @@ use stateplane_runtime::hash::crc32;
 const COLUMNS: usize = 65_536;
 const THRESHOLD: u32 = 1000;
 
+/// Rows of counters.
+const ROWS: usize = 3;
+
+/// Told of each write of a counter.
+pub trait Watch: Default {
+    /// A column is about to be read or written.
+    fn before(&mut self, column: usize);
+
+    /// The counter of a column, which held one value, holds the other.
+    fn after(&mut self, column: usize, held: u32, value: u32);
+}
+
+/// Nobody is told.
+#[derive(Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    #[inline]
+    fn before(&mut self, _column: usize) {}
+
+    #[inline]
+    fn after(&mut self, _column: usize, _held: u32, _value: u32) {}
+}
+
+/// What the rules of sync ask of each write of a row (rules 2, 3, 15 and 25 of `docs/sync-protocol.md`), while no
+/// cut is under way and all that changed waits in the ring.
+pub struct InView {
+    crossed: Vec<u8>,
+    epoch: u8,
+    sent: Vec<u64>,
+    queued: Vec<u8>,
+    ring: Vec<u32>,
+    tail: u64,
+    threshold: u64,
+    peak: u64,
+    greatest: u64,
+    /// Counters that had to cross a cut.
+    pub settled: u64,
+}
+
+impl Default for InView {
+    fn default() -> InView {
+        InView {
+            crossed: vec![0; COLUMNS],
+            epoch: 0,
+            sent: vec![0; COLUMNS],
+            queued: vec![0; COLUMNS],
+            ring: vec![0; 4 * COLUMNS],
+            tail: 0,
+            threshold: 0,
+            peak: 0,
+            greatest: 0,
+            settled: 0,
+        }
+    }
+}
+
+impl InView {
+    fn settle(&mut self, column: usize) {
+        self.crossed[column] = self.epoch;
+        self.settled += 1;
+    }
+}
+
+impl Watch for InView {
+    #[inline]
+    fn before(&mut self, column: usize) {
+        if self.crossed[column] != self.epoch {
+            self.settle(column);
+        }
+    }
+
+    #[inline]
+    fn after(&mut self, column: usize, held: u32, value: u32) {
+        let sent = self.sent[column] as u32;
+        let distance = u64::from(value.wrapping_sub(sent));
+        let falls = distance < u64::from(held.wrapping_sub(sent));
+        if distance > self.threshold || falls {
+            if self.queued[column] == 0 {
+                self.queued[column] = 1;
+                let place = self.tail as usize & (self.ring.len() - 1);
+                self.ring[place] = column as u32;
+                self.tail += 1;
+            }
+            if falls {
+                self.queued[column] = 3;
+            }
+            self.peak = self.peak.max(distance);
+            self.greatest = self.greatest.max(distance);
+        }
+    }
+}
+
 /// A count-min sketch of three rows.
-pub struct Sketch {
-    rows: [Vec<u32>; 3],
+pub struct Sketch<W = Unwatched> {
+    rows: [Vec<u32>; ROWS],
+    watches: [W; ROWS],
     /// Packets of heavy hitters.
     pub heavy: u64,
 }
 
-impl Default for Sketch {
-    fn default() -> Sketch {
+impl<W: Watch> Default for Sketch<W> {
+    fn default() -> Sketch<W> {
         Sketch {
             rows: std::array::from_fn(|_| vec![0; COLUMNS]),
+            watches: std::array::from_fn(|_| W::default()),
             heavy: 0,
         }
     }
 }
 
-impl Job for Sketch {
+impl<W: Watch> Job for Sketch<W> {
     #[inline]
     fn frame(&mut self, _port: u16, frame: &[u8], out: &mut Vec<u8>) -> Option<u16> {
         out.clear();
@@ -34,11 +129,15 @@ impl Job for Sketch {
         let mut data = [0; 9];
         data[1..].copy_from_slice(&header[12..20]);
         let mut least = u32::MAX;
-        for (number, row) in self.rows.iter_mut().enumerate() {
+        let rows = self.rows.iter_mut().zip(&mut self.watches);
+        for (number, (row, watch)) in rows.enumerate() {
             data[0] = number as u8;
             let column = crc32(&data) as usize % COLUMNS;
-            let count = row[column].saturating_add(1);
+            watch.before(column);
+            let held = row[column];
+            let count = held.saturating_add(1);
             row[column] = count;
+            watch.after(column, held, count);
             least = least.min(count);
         }
         if least > THRESHOLD {
