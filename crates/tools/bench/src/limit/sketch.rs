@@ -31,13 +31,19 @@ impl Watch for Unwatched {
     fn after(&mut self, _column: usize, _held: u32, _value: u32) {}
 }
 
+/// What is kept of a column, in one line of the cache.
+#[derive(Clone, Default)]
+struct Column {
+    sent: u64,
+    crossed: u8,
+    queued: u8,
+}
+
 /// What the rules of sync ask of each write of a row (rules 2, 3, 15 and 25 of `docs/sync-protocol.md`), while no
 /// cut is under way and all that changed waits in the ring.
 pub struct InView {
-    crossed: Vec<u8>,
+    columns: Vec<Column>,
     epoch: u8,
-    sent: Vec<u64>,
-    queued: Vec<u8>,
     ring: Vec<u32>,
     tail: u64,
     threshold: u64,
@@ -50,10 +56,8 @@ pub struct InView {
 impl Default for InView {
     fn default() -> InView {
         InView {
-            crossed: vec![0; COLUMNS],
+            columns: vec![Column::default(); COLUMNS],
             epoch: 0,
-            sent: vec![0; COLUMNS],
-            queued: vec![0; COLUMNS],
             ring: vec![0; 4 * COLUMNS],
             tail: 0,
             threshold: 0,
@@ -66,7 +70,7 @@ impl Default for InView {
 
 impl InView {
     fn settle(&mut self, column: usize) {
-        self.crossed[column] = self.epoch;
+        self.columns[column].crossed = self.epoch;
         self.settled += 1;
     }
 }
@@ -74,25 +78,26 @@ impl InView {
 impl Watch for InView {
     #[inline]
     fn before(&mut self, column: usize) {
-        if self.crossed[column] != self.epoch {
+        if self.columns[column].crossed != self.epoch {
             self.settle(column);
         }
     }
 
     #[inline]
     fn after(&mut self, column: usize, held: u32, value: u32) {
-        let sent = self.sent[column] as u32;
+        let kept = &mut self.columns[column];
+        let sent = kept.sent as u32;
         let distance = u64::from(value.wrapping_sub(sent));
         let falls = distance < u64::from(held.wrapping_sub(sent));
         if distance > self.threshold || falls {
-            if self.queued[column] == 0 {
-                self.queued[column] = 1;
+            if kept.queued == 0 {
+                kept.queued = 1;
                 let place = self.tail as usize & (self.ring.len() - 1);
                 self.ring[place] = column as u32;
                 self.tail += 1;
             }
             if falls {
-                self.queued[column] = 3;
+                kept.queued = 3;
             }
             self.peak = self.peak.max(distance);
             self.greatest = self.greatest.max(distance);
