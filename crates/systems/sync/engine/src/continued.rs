@@ -280,15 +280,25 @@ impl Continued {
         }
     }
 
+    /// A view that goes on crosses a cut that filled all locations. If it is not complete some location has
+    /// its value from the last view: what passed between them is unseen, too.
+    pub(crate) fn crosses_filled(
+        &mut self,
+        cut: (u32, u64),
+        mut unseen: Unseen,
+        until: u64,
+        (is_complete, has_window): (bool, bool),
+    ) {
+        let passed = std::mem::take(&mut self.passed);
+        if !is_complete {
+            unseen.sum = unseen.sum.saturating_add(passed);
+        }
+        self.filled(cut, unseen, until, has_window);
+    }
+
     /// The view crosses a cut that filled all locations. `until` is behind the last position that the
     /// ring had then; what locations counted meanwhile is in the window, if that will come.
-    pub(crate) fn filled(
-        &mut self,
-        (epoch, fill): (u32, u64),
-        unseen: Unseen,
-        until: u64,
-        has_window: bool,
-    ) {
+    fn filled(&mut self, (epoch, fill): (u32, u64), unseen: Unseen, until: u64, has_window: bool) {
         self.gives_up();
         let count = self.values.len();
         let values = std::mem::replace(&mut self.values, vec![fill; count]);

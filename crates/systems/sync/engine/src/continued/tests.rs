@@ -181,6 +181,24 @@ fn the_next_view_of_the_same_start_follows() {
 }
 
 #[test]
+fn what_passed_between_views_is_unseen_at_a_cut_before_the_first_values() {
+    let crossed = |is_complete| {
+        let mut continued = followed();
+        continued.ended(7, 1, 120, true);
+        continued.begins(&begin(7, 1, 420));
+        // Of the 300 that passed a location may have counted 276, and hold 30.
+        continued.crosses_filled((2, 0), ALONE, 0, (is_complete, true));
+        continued.window(2, &[30; 4]);
+        continued.has_all_before(0);
+        // What was sent since the cut is in this view.
+        continued.took((0, 5), true, false, ALONE);
+        (continued.totals()[0], continued.discontinuities()[0])
+    };
+    assert_eq!(crossed(false), (15, 1));
+    assert_eq!(crossed(true), (35, 0));
+}
+
+#[test]
 fn another_start_or_unknown_cuts_break_all_totals() {
     let cases: [(u32, u32, bool, Option<u64>); 4] = [
         (8, 1, false, None),

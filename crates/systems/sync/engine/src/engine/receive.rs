@@ -299,9 +299,10 @@ impl Engine {
             .position
             .saturating_add(message.values.len() as u64)
             .saturating_add(message.queued.into());
-        let has_window = self.cuts.is_fetching();
+        let state = (self.unseen == 0, self.cuts.is_fetching());
         if let Some(continued) = &mut self.continued {
-            continued.filled((message.epoch, message.operand), unseen, end, has_window);
+            let cut = (message.epoch, message.operand);
+            continued.crosses_filled(cut, unseen, end, state);
         }
     }
 
