@@ -10,8 +10,8 @@ use stateplane_host::switch::{Sealing, Spread, SwitchReport};
 use stateplane_switch::{Port, SwitchConfig};
 use std::time::Duration;
 
-/// States of a tunnel's frames.
-const STATES: u32 = 8;
+/// States of a tunnel's frames: so many that in one of 2³¹ starts all fall to one of two workers.
+const STATES: u32 = 32;
 
 /// The frame with the key of state `number` modulo [`STATES`].
 fn carrying(mut frame: Vec<u8>, number: u32) -> Vec<u8> {
