@@ -64,7 +64,7 @@ help:
 	@echo 'make demo    build, then cut a switch from under live TCP connections and show the result'
 	@echo 'make demo-coordination  a lock that survives killed switches, beside etcd'
 	@echo 'make test    every check: format, lints, unit, simulation and namespace tests'
-	@echo 'make quick   format, lints and tests of the crates with changes (CRATE="store wire" names them)'
+	@echo 'make quick   format, lints and tests of the crates with changes (CRATE="store wire" names them), and of those that read P4 programs if one has changed'
 	@echo 'make goldens write golden files anew; look at the difference before you commit it'
 	@echo 'make soak    the demo ten times, every application in the lab, many simulation seeds, 100 killed servers, generated programs, attacks, make package-test, make mutants, make models, make fuzz'
 	@echo 'make mutants the code that keeps state broken rule by rule; a test has to object each time (PART=1/4, ONLY=lease,gate)'

@@ -1,5 +1,5 @@
-//! What an engine has in view of a program in bounded inconsistency, merged with the snapshots that a store has,
-//! while the switch is killed: in network namespaces (needs root and `ip`; passes with a message otherwise).
+//! An engine's view of a program in bounded inconsistency, merged with the snapshots that a store has, while the
+//! switch is killed: in network namespaces (needs root and `ip`; passes with a message otherwise).
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod support;
@@ -271,7 +271,7 @@ fn what_was_in_view_counts_until_a_snapshot_has_it() {
         since = 0;
         network.has_in_view(since);
         let said = network.counts(sent);
-        assert!(said.views + 1 >= starts, "{}", said.text);
+        assert_eq!(said.views, starts, "{}", said.text);
         if said.stored < sent {
             break;
         }

@@ -183,7 +183,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class ArraysView:
-    """What the engine has, or had at last, in view of the arrays of one start of a switch. `values` has a row for
+    """The view of the arrays of one start of a switch, the present or the last one. `values` has a row for
     each element and a column for each array; `promises` has bound and age in µs of each array, None of one whose
     view was not complete. A bound of None is unbounded."""
 

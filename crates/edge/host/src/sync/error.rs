@@ -209,8 +209,8 @@ pub enum ViewError {
     ReadOnly(String),
     /// A change of values that a program in bounded inconsistency keeps snapshots of.
     #[error(
-        "the values of group `{0}` are copies of which the program keeps snapshots: nobody but packets \
-         changes them"
+        "the values of group `{0}` are copies of which the program keeps snapshots, and only packets \
+         change them: leave the group out of `views` of [[flows.snapshots]] to change it all the same"
     )]
     OfSnapshots(String),
     /// The engine has stopped.

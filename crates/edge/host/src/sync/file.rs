@@ -58,8 +58,8 @@ const MOST_SHOWN: usize = 256;
 ///     elements = 128                  # of each array, as the program has
 ///     arrays = 3                      # 1 unless set
 ///     merge = "add"                   # "or", "greatest"; "add" unless set
-///     # groups that have the arrays' registers `….copies` of a switch in view; none unless set
-///     # views = [{ switch = 1, groups = ["row-1", "row-2", "row-3"] }]
+///     ## groups that have the arrays' registers `….copies` of a switch in view; none unless set
+///     ## views = [{ switch = 1, groups = ["row-1", "row-2", "row-3"] }]
 ///
 ///     [redis]                         # a server that gets copies; none without this section
 ///     url = "redis://127.0.0.1:6379"

@@ -180,7 +180,7 @@ impl Snapshots {
         self.newest.contains_key(life)
     }
 
-    /// What all lives counted in one, by element and then by array; zeros if nothing is known. Of a life that
+    /// The counts of all lives in one, by element and then by array; zeros if nothing is known. Of a life that
     /// `views` have, too, whichever is newer counts of each value (rule 29 of `docs/sync-protocol.md`): values
     /// only grow, or gain bits.
     pub fn merged(&self, merge: Merge, views: &BTreeMap<Life, Vec<u32>>) -> Vec<u32> {

@@ -31,7 +31,7 @@ impl Watch for Unwatched {
     fn after(&mut self, _column: usize, _held: u32, _value: u32) {}
 }
 
-/// What is kept of a column, in one line of the cache.
+/// Sync's state of a column, in one line of the cache.
 #[derive(Clone, Default)]
 struct Column {
     sent: u64,
@@ -39,8 +39,8 @@ struct Column {
     queued: u8,
 }
 
-/// What the rules of sync ask of each write of a row (rules 2, 3, 15 and 25 of `docs/sync-protocol.md`), while no
-/// cut is under way and all that changed waits in the ring.
+/// The work that the rules of sync ask of each write of a row (rules 2, 3, 15 and 25 of
+/// `docs/sync-protocol.md`), while no cut is under way and all that changed waits in the ring.
 pub struct InView {
     columns: Vec<Column>,
     epoch: u8,

@@ -20,13 +20,13 @@ pub struct SnapshotsReading {
     pub arrays: u32,
     /// The newest complete one of each start of each switch, in their order.
     pub lives: Vec<Complete>,
-    /// What the engine has in view, or had at last, of each start of a switch, in their order.
+    /// Views of the arrays of each start of a switch, present or last ones, in the order of starts.
     pub views: Vec<ArraysView>,
     /// All of them merged as the file says; zeros if there is none.
     pub merged: Vec<u32>,
 }
 
-/// What an engine has in view, or had at last, of the arrays of one start of a switch.
+/// The view of the arrays of one start of a switch, the present or the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArraysView {
     /// The switch, and which start of it.

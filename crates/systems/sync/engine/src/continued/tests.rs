@@ -190,7 +190,7 @@ fn what_passed_between_views_is_unseen_at_a_cut_before_the_first_values() {
         continued.crosses_filled((2, 0), ALONE, 0, (is_complete, true));
         continued.window(2, &[30; 4]);
         continued.has_all_before(0);
-        // What was sent since the cut is in this view.
+        // Values that were sent since the cut are in this view.
         continued.took((0, 5), true, false, ALONE);
         (continued.totals()[0], continued.discontinuities()[0])
     };

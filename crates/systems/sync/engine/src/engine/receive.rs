@@ -299,10 +299,10 @@ impl Engine {
             .position
             .saturating_add(message.values.len() as u64)
             .saturating_add(message.queued.into());
-        let state = (self.unseen == 0, self.cuts.is_fetching());
+        let (is_complete, has_window) = (self.unseen == 0, self.cuts.is_fetching());
         if let Some(continued) = &mut self.continued {
             let cut = (message.epoch, message.operand);
-            continued.crosses_filled(cut, unseen, end, state);
+            continued.crosses_filled(cut, unseen, end, (is_complete, has_window));
         }
     }
 

@@ -3,7 +3,7 @@ use stateplane_wire::sync::Value;
 
 const LOCATIONS: u32 = 2;
 
-/// An engine, and the number of its last START.
+/// An engine, and time and stamp of the next message that it takes.
 struct Followed {
     engine: Engine,
     now: u64,
@@ -28,7 +28,7 @@ impl Followed {
         }
     }
 
-    /// What a start of the switch says; the bound is 4.
+    /// The engine takes a message of a start of the switch; its bound is 4.
     fn hear(&mut self, kind: MessageType, incarnation: u32, values: &[Value]) {
         let mut bytes = Vec::new();
         values.iter().for_each(|value| value.push(&mut bytes));
@@ -74,7 +74,7 @@ fn the_view_of_a_start_of_the_switch_is_given_when_the_next_begins() {
     followed.update(8, &[(0, 1)]);
     assert_eq!(followed.engine.told(500), None);
 
-    // The next start answers later, and again after another message of yet another one.
+    // The next start answers the engine's START later.
     followed.now = 900;
     followed.hear(MessageType::Started, 8, &[]);
     let last = followed.last().expect("a view");
