@@ -122,12 +122,15 @@ void sync_changed_in_body(
                 sync_queued.write(shape.base + index, SYNC_QUEUED_BREAK);
             }
             sync_peak.read(peak, (bit<32>)group);
-            if (distance > peak && SYNC_RULE_PEAK) {
-                sync_peak.write((bit<32>)group, distance);
-            }
-            sync_greatest.read(peak, (bit<32>)group);
             if (distance > peak) {
-                sync_greatest.write((bit<32>)group, distance);
+                if (SYNC_RULE_PEAK) {
+                    sync_peak.write((bit<32>)group, distance);
+                }
+                // The peak is at most the greatest distance.
+                sync_greatest.read(peak, (bit<32>)group);
+                if (distance > peak) {
+                    sync_greatest.write((bit<32>)group, distance);
+                }
             }
         }
     }

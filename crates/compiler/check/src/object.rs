@@ -246,6 +246,7 @@ impl<'a> Checker<'a> {
             annotations: kept,
         });
         self.register_units(annotations);
+        self.register_beside(annotations);
         let id = ir::RegisterId(self.out.registers.len() as u32 - 1);
         ValueKind::Instance(Instance::Register(id))
     }

@@ -7,7 +7,7 @@ use crate::scope::Entity;
 use crate::types::Ty;
 use crate::value::Value;
 use stateplane_diagnostics::{Diagnostic, Span};
-use stateplane_ir::{self as ir, APART, MOST_UNITS, Op, Stmt, UNIT, USES};
+use stateplane_ir::{self as ir, APART, BESIDE, MOST_UNITS, Op, Stmt, UNIT, USES};
 use stateplane_syntax::tree::{self, AnnotationBody, AnnotationToken, AnnotationTokenKind};
 
 impl<'a> Checker<'a> {
@@ -43,6 +43,22 @@ impl<'a> Checker<'a> {
             self.emit(Stmt::Atomic(statements));
         } else {
             self.callable.block.extend(statements);
+        }
+    }
+
+    /// Checks `@beside` of a register that was just added; the other register may be declared later.
+    pub(crate) fn register_beside(&mut self, annotations: &'a [tree::Annotation]) {
+        let (Some(written), Some(register)) = (
+            annotation::find(annotations, BESIDE),
+            self.out.registers.last(),
+        ) else {
+            return;
+        };
+        if register.beside().is_none() {
+            self.wrong_body(
+                written,
+                "write a register's name and an index: @beside[\"…\", 0]",
+            );
         }
     }
 

@@ -32,8 +32,12 @@ pub const APART: &str = "apart";
 /// view alone. An extension of P4-16 (`docs/programs.md`).
 pub const IN_VIEW: &str = "in_view";
 
+/// Annotation of a register whose elements lie in memory beside those of another one, because packets
+/// use both with one index. An extension of P4-16 (`docs/programs.md`).
+pub const BESIDE: &str = "beside";
+
 /// All annotations by which P4-16 is extended.
-pub const EXTENSIONS: [&str; 7] = [
+pub const EXTENSIONS: [&str; 8] = [
     SIDE_EFFECTS_WAIT,
     SIDE_EFFECTS_ALLOWED,
     DRAWN_AT_START,
@@ -41,6 +45,7 @@ pub const EXTENSIONS: [&str; 7] = [
     USES,
     APART,
     IN_VIEW,
+    BESIDE,
 ];
 
 /// An annotation of the source.

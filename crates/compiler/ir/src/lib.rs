@@ -19,6 +19,7 @@
 //!   gone (an enum with an underlying type is its bits, a tuple is a struct).
 
 pub mod annotation;
+pub mod beside;
 pub mod builder;
 pub mod entities;
 pub mod expr;

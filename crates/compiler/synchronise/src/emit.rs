@@ -9,7 +9,7 @@ use crate::plan::{Group, Plan};
 use crate::registers::Register;
 use crate::uses::Uses;
 use stateplane_diagnostics::{Diagnostic, Span};
-use stateplane_ir::{IN_VIEW, UNIT};
+use stateplane_ir::{BESIDE, IN_VIEW, UNIT};
 use stateplane_library::{WithLibrary, with_library};
 use stateplane_protect::codes::PROGRAM_FORM;
 use stateplane_protect::edit::{Edits, after_comments};
@@ -39,6 +39,9 @@ struct Called {
     read: [String; 2],
     write: [String; 2],
 }
+
+/// The library's register of the values that were sent last, by location.
+const SENT: &str = "sync_sent";
 
 /// Places of functions in [`Called`].
 const IN_BODY: usize = 0;
@@ -207,13 +210,25 @@ impl<'a> Emit<'a> {
     /// are declared later, and workers wait for each other at the ring anyway.
     fn annotations(&self, register: &Register<'_>) -> String {
         let mut out = format!("@{IN_VIEW}\n");
+        // Packets use an element with what is kept of its location.
+        let of = |group: &&Group| {
+            group
+                .registers
+                .iter()
+                .any(|it| it.register == register.name)
+        };
+        if let Some(group) = self.plan.groups.iter().find(of).filter(|it| it.words == 1) {
+            let first = self.plan.first_location(group);
+            let sent = self.library(SENT);
+            out.push_str(&format!("@{BESIDE}[\"{sent}\", {first}]\n"));
+        }
         if register.owner.is_some() {
             out.push_str(&format!("@name(\".{}\")\n", register.name));
         }
         for annotation in &register.declaration.annotations {
             let name = annotation.name.as_str();
             let is_name = register.owner.is_some() && name == "name";
-            if ![SYNCED, UNIT, IN_VIEW].contains(&name) && !is_name {
+            if ![SYNCED, UNIT, IN_VIEW, BESIDE].contains(&name) && !is_name {
                 out.push_str(self.input.sources.snippet(annotation.span));
                 out.push('\n');
             }

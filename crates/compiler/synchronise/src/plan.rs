@@ -183,6 +183,13 @@ impl Plan {
         self.groups.iter().map(|group| group.locations).sum()
     }
 
+    /// First location of a group among those of all groups.
+    #[must_use]
+    pub fn first_location(&self, group: &Group) -> u32 {
+        let before = self.groups.iter().take_while(|it| it.group != group.group);
+        before.map(|group| group.locations).sum()
+    }
+
     /// Places of all rings.
     #[must_use]
     pub fn rings(&self) -> u32 {

@@ -124,8 +124,10 @@ fn p4info_keeps_all_that_the_program_has() {
             let mut others = after.registers.iter().cloned();
             let kept = others.any(|mut other| {
                 let preamble = other.preamble.as_mut().expect("a preamble");
-                // The annotation that tells of the view is new.
+                // The annotations that tell of the view, and where it lies, are new.
                 preamble.annotations.retain(|text| text != "@in_view");
+                let annotations = &mut preamble.structured_annotations;
+                annotations.retain(|it| it.name != "beside");
                 other == register
             });
             assert!(kept, "{name}: {register:#?}");

@@ -133,10 +133,9 @@ impl Emit<'_> {
         }
         parts.reverse();
         let value = match (parts.as_slice(), group.bits()) {
-            ([one], 64) => one.clone(),
-            ([one], _) => format!("(bit<64>){one}"),
-            (_, 64) => parts.join(" ++ "),
-            _ => format!("(bit<64>)({})", parts.join(" ++ ")),
+            ([one], bits) => widened(one, bits),
+            (parts, 64) => parts.join(" ++ "),
+            (parts, bits) => widened(&format!("({})", parts.join(" ++ ")), bits),
         };
         let _ = write!(
             out,
@@ -175,19 +174,19 @@ impl Emit<'_> {
             let _ = writeln!(out, "#define {name} {other}");
         }
         out.push_str("#include \"sync/shape.p4\"\n\n");
-        let (mut base, mut ring) = (0, 0);
+        let mut ring = 0;
         for group in &plan.groups {
             let mask = u64::MAX >> (64 - group.bits());
             let _ = writeln!(
                 out,
-                "const sync_shape_t {} = {{\n    {},\n    {mask:#x},\n    {base},\n    {},\n    \
+                "const sync_shape_t {} = {{\n    {},\n    {mask:#x},\n    {},\n    {},\n    \
                  {ring},\n    {}\n}};",
                 self.shape_name(group),
                 group.kind.constant(),
+                plan.first_location(group),
                 group.locations,
                 group.ring - 1,
             );
-            base += group.locations;
             ring += group.ring;
         }
         out.push_str(
@@ -335,9 +334,13 @@ impl Emit<'_> {
                 } else {
                     "0".to_owned()
                 };
+                let after = match (group.registers.len(), group.words) {
+                    (1, 1) => widened(&register.as_bits("value"), group.bits()),
+                    _ => format!("{held}({at})"),
+                };
                 let _ = writeln!(
                     body,
-                    "    {changed}({number}, {at}, {before}, {held}({at}), {shape});"
+                    "    {changed}({number}, {at}, {before}, {after}, {shape});"
                 );
             }
             ("write", format!("in bit<32> index, in {ty} value"))
@@ -355,6 +358,14 @@ impl Emit<'_> {
             "\n// `{name}.{method}`, in view of the control plane.\n\
              {vouched}void {function}({params}) {{\n{body}}}\n",
         );
+    }
+}
+
+/// An expression of `bits` bits as a value of the library.
+fn widened(expression: &str, bits: u32) -> String {
+    match bits {
+        64 => expression.to_owned(),
+        _ => format!("(bit<64>){expression}"),
     }
 }
 

@@ -15,8 +15,10 @@
 
 // The registers. Sizes are those of this compilation.
 @in_view
+@beside["sync_sent", 0]
 register<bit<32>>(16) budget;
 @in_view
+@beside["sync_sent", 16]
 register<bit<64>>(16) bytes;
 
 // What a location of group 0 holds.
@@ -127,7 +129,7 @@ void budget_write(in bit<32> index, in bit<32> value) {
     }
     bit<64> before_0 = sync_held_0(index);
     budget.write(index, value);
-    sync_changed_in_body(0, index, before_0, sync_held_0(index), SYNC_SHAPE_0);
+    sync_changed_in_body(0, index, before_0, (bit<64>)value, SYNC_SHAPE_0);
 }
 
 // `bytes.read`, in view of the control plane.
@@ -145,7 +147,7 @@ void bytes_write(in bit<32> index, in bit<64> value) {
     }
     bit<64> before_0 = sync_held_1(index);
     bytes.write(index, value);
-    sync_changed_in_body(1, index, before_0, sync_held_1(index), SYNC_SHAPE_1);
+    sync_changed_in_body(1, index, before_0, value, SYNC_SHAPE_1);
 }
 
 #include <core.p4>

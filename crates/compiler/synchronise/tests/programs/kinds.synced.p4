@@ -19,24 +19,30 @@
 
 // The registers. Sizes are those of this compilation.
 @in_view
+@beside["sync_sent", 0]
 @name(".KindsIngress.length")
 register<bit<32>>(8) KindsIngress_length;
 @in_view
+@beside["sync_sent", 8]
 @name(".KindsIngress.last_source")
 register<bit<48>>(4) KindsIngress_last_source;
 @in_view
+@beside["sync_sent", 8]
 @name(".KindsIngress.last_kind")
 register<bit<16>>(4) KindsIngress_last_kind;
 @in_view
 @name(".KindsIngress.wide")
 register<bit<129>>(4) KindsIngress_wide;
 @in_view
+@beside["sync_sent", 28]
 @name(".KindsIngress.balance")
 register<int<9>>(4) KindsIngress_balance;
 @in_view
+@beside["sync_sent", 28]
 @name(".KindsIngress.flag")
 register<bool>(4) KindsIngress_flag;
 @in_view
+@beside["sync_sent", 32]
 @name(".KindsIngress.newest")
 register<bit<64>>(1) KindsIngress_newest;
 
@@ -234,7 +240,7 @@ void KindsIngress_length_write(in bit<32> index, in bit<32> value) {
         sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
     }
     KindsIngress_length.write(index, value);
-    sync_changed_in_body(0, index, 0, sync_held_0(index), SYNC_SHAPE_0);
+    sync_changed_in_body(0, index, 0, (bit<64>)value, SYNC_SHAPE_0);
 }
 
 // `KindsIngress_last_source.write`, in view of the control plane.
@@ -318,7 +324,7 @@ void KindsIngress_newest_write(in bit<32> index, in bit<64> value) {
         sync_hold_4(index, sync_cross(4, index, sync_held_4(index), SYNC_SHAPE_4));
     }
     KindsIngress_newest.write(index, value);
-    sync_changed_in_body(4, index, 0, sync_held_4(index), SYNC_SHAPE_4);
+    sync_changed_in_body(4, index, 0, value, SYNC_SHAPE_4);
 }
 
 #include <core.p4>

@@ -18,19 +18,25 @@
 
 // The registers. Sizes are those of this compilation.
 @in_view
+@beside["sync_sent", 0]
 register<bit<16>>(16) parsed;
 @in_view
+@beside["sync_sent", 16]
 register<bit<32>>(16) by_function;
 @in_view
+@beside["sync_sent", 32]
 @name(".PlacesIngress.tally.total")
 register<bit<8>>(16) Tally_total;
 @in_view
+@beside["sync_sent", 48]
 @name(".PlacesIngress.total")
 register<bit<32>>(16) PlacesIngress_total;
 @in_view
+@beside["sync_sent", 64]
 @name(".PlacesIngress.refused_packets")
 register<bit<32>>(16) PlacesIngress_refused;
 @in_view
+@beside["sync_sent", 80]
 @name(".PlacesEgress.sent")
 register<bit<64>>(16) PlacesEgress_sent;
 
@@ -250,7 +256,7 @@ void parsed_write_in_action(in bit<32> index, in bit<16> value) {
     @atomic {
         sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
         parsed.write(index, value);
-        sync_changed(0, index, 0, sync_held_0(index), SYNC_SHAPE_0);
+        sync_changed(0, index, 0, (bit<64>)value, SYNC_SHAPE_0);
     }
 }
 
@@ -267,7 +273,7 @@ void by_function_write_in_action(in bit<32> index, in bit<32> value) {
     @atomic {
         sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
         by_function.write(index, value);
-        sync_changed(1, index, 0, sync_held_1(index), SYNC_SHAPE_1);
+        sync_changed(1, index, 0, (bit<64>)value, SYNC_SHAPE_1);
     }
 }
 
@@ -286,7 +292,7 @@ void Tally_total_write(in bit<32> index, in bit<8> value) {
     }
     bit<64> before_0 = sync_held_2(index);
     Tally_total.write(index, value);
-    sync_changed_in_body(2, index, before_0, sync_held_2(index), SYNC_SHAPE_2);
+    sync_changed_in_body(2, index, before_0, (bit<64>)value, SYNC_SHAPE_2);
 }
 
 // `PlacesIngress_total.read`, in view of the control plane.
@@ -303,7 +309,7 @@ void PlacesIngress_total_write_in_action(in bit<32> index, in bit<32> value) {
         sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
         bit<64> before_0 = sync_held_3(index);
         PlacesIngress_total.write(index, value);
-        sync_changed(3, index, before_0, sync_held_3(index), SYNC_SHAPE_3);
+        sync_changed(3, index, before_0, (bit<64>)value, SYNC_SHAPE_3);
     }
 }
 
@@ -322,7 +328,7 @@ void PlacesIngress_refused_write(in bit<32> index, in bit<32> value) {
     }
     bit<64> before_0 = sync_held_4(index);
     PlacesIngress_refused.write(index, value);
-    sync_changed_in_body(4, index, before_0, sync_held_4(index), SYNC_SHAPE_4);
+    sync_changed_in_body(4, index, before_0, (bit<64>)value, SYNC_SHAPE_4);
 }
 
 // `PlacesEgress_sent.read`, in view of the control plane.
@@ -340,7 +346,7 @@ void PlacesEgress_sent_write(in bit<32> index, in bit<64> value) {
     }
     bit<64> before_0 = sync_held_5(index);
     PlacesEgress_sent.write(index, value);
-    sync_changed_in_body(5, index, before_0, sync_held_5(index), SYNC_SHAPE_5);
+    sync_changed_in_body(5, index, before_0, value, SYNC_SHAPE_5);
 }
 
 #include <core.p4>

@@ -37,6 +37,14 @@ pub(super) struct BitString {
     pub(super) width: u32,
 }
 
+/// Bytes of a [`BitString`] that are known while code is made.
+pub(super) struct Constants {
+    /// The bits of constants, zeros in the place of all others and behind the last.
+    pub(super) bytes: Vec<u8>,
+    /// Whether bits of the byte are none of constants.
+    pub(super) others: Vec<bool>,
+}
+
 impl BitString {
     fn push(&mut self, source: Source, width: u32) {
         if width == 0 {
@@ -111,6 +119,38 @@ impl Gen<'_, '_> {
         true
     }
 
+    /// A string with zeros in the place of constants, and these.
+    pub(super) fn without_constants(&mut self, string: &BitString) -> (BitString, Constants) {
+        let length = (string.width as usize).div_ceil(8);
+        let mut constants = Constants {
+            bytes: vec![0; length],
+            others: vec![false; length],
+        };
+        let mut varying = string.clone();
+        let mut start = 0;
+        for part in &mut varying.parts {
+            let known = match part.source {
+                Source::Register(value) if part.width <= 64 => self.known(value),
+                _ => None,
+            };
+            for at in 0..part.width {
+                let (byte, bit) = (((start + at) / 8) as usize, 7 - (start + at) % 8);
+                match known {
+                    Some(known) => {
+                        let value = known >> (part.width - 1 - at) & 1;
+                        constants.bytes[byte] |= (value as u8) << bit;
+                    }
+                    None => constants.others[byte] = true,
+                }
+            }
+            if known.is_some() {
+                part.source = Source::Register(self.number(0));
+            }
+            start += part.width;
+        }
+        (varying, constants)
+    }
+
     /// At most 64 bits from bit `from` of a string on.
     pub(super) fn gather(&mut self, string: &BitString, from: u32, width: u32) -> Value {
         let mut value = None;
@@ -118,7 +158,11 @@ impl Gen<'_, '_> {
         for part in &string.parts {
             let end = start + part.width;
             let (first, last) = (start.max(from), end.min(from + width));
-            if first < last {
+            let is_zero = match part.source {
+                Source::Register(value) => self.known(value) == Some(0),
+                Source::Words(_) | Source::Frame { .. } => false,
+            };
+            if first < last && !is_zero {
                 let bits = self.part_bits(part, first - start, last - first);
                 let bits = self.shifted_left(bits, from + width - last);
                 value = Some(match value {

@@ -123,36 +123,34 @@ impl Gen<'_, '_> {
         if length == 0 || length > hash::CRC_BYTES {
             return None;
         }
-        let zeros = vec![0; length];
-        let (zeros, size) = match algorithm {
-            HashAlgorithm::Crc32 => (u64::from(hash::crc32(&zeros)), 4),
-            _ => (u64::from(hash::crc16(&zeros)), 2),
+        // A CRC of data is that of their constants, with what the other bytes add to it by XOR: hashes that
+        // differ in constants alone share their looks into tables.
+        let (varying, constants) = self.without_constants(&string);
+        let (of_constants, size) = match algorithm {
+            HashAlgorithm::Crc32 => (u64::from(hash::crc32(&constants.bytes)), 4),
+            _ => (u64::from(hash::crc16(&constants.bytes)), 2),
         };
         // Of tables of constants: a hash costs something only where it is used.
         let flags = Self::lasting(self.regions.state);
+        let Some(first) = constants.others.iter().position(|varies| *varies) else {
+            return Some(self.number(of_constants));
+        };
         // Eight bytes at a time, with zeros behind the last.
-        let words: Vec<Value> = (0..length as u32)
+        let words: Vec<Value> = (first..length)
             .step_by(8)
             .map(|byte| {
-                let width = (string.width - byte * 8).min(64);
-                let word = self.gather(&string, byte * 8, width);
+                let from = byte as u32 * 8;
+                let width = (string.width - from).min(64);
+                let word = self.gather(&varying, from, width);
                 self.shifted_left(word, 64 - width)
             })
             .collect();
         let mut sum = None;
-        let mut zeros = zeros;
-        for following in 0..length {
-            let byte = length - 1 - following;
-            if let Some(word) = self.known(words[byte / 8]) {
-                let value = (word >> (56 - byte % 8 * 8)) as u8;
-                zeros ^= match size {
-                    4 => u64::from(hash::crc32_table_of(following)[usize::from(value)]),
-                    _ => u64::from(hash::crc16_table_of(following)[usize::from(value)]),
-                };
-                continue;
-            }
-            let moved = self.shifted_right(words[byte / 8], 56 - (byte % 8 * 8) as u32);
+        for byte in (first..length).rev().filter(|byte| constants.others[*byte]) {
+            let (word, place) = (words[(byte - first) / 8], (byte - first) % 8);
+            let moved = self.shifted_right(word, 56 - place as u32 * 8);
             let value = self.masked(moved, 8);
+            let following = length - 1 - byte;
             let table = match size {
                 4 => hash::crc32_table_of(following).as_ptr().addr(),
                 _ => hash::crc16_table_of(following).as_ptr().addr(),
@@ -172,10 +170,10 @@ impl Gen<'_, '_> {
                 None => adds,
             });
         }
-        let zeros = self.number(zeros);
+        let of_constants = self.number(of_constants);
         Some(match sum {
-            Some(sum) => self.b.ins().bxor(sum, zeros),
-            None => zeros,
+            Some(sum) => self.b.ins().bxor(sum, of_constants),
+            None => of_constants,
         })
     }
 

@@ -2,7 +2,7 @@
 //! machine.
 
 use super::Gen;
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value, ValueDef, types};
 
 /// Steps of a computation that are looked at for the greatest number.
@@ -59,12 +59,20 @@ impl Gen<'_, '_> {
                     _ => Some(most),
                 }
             }
+            InstructionData::Load {
+                opcode: Opcode::Uload8,
+                ..
+            } => Some(u64::from(u8::MAX)),
             InstructionData::Binary {
                 opcode,
                 args: [a, b],
             } => {
                 let of = |value| self.most_within(value, steps);
                 match opcode {
+                    Opcode::Urem => {
+                        let most = self.known(b)?.checked_sub(1)?;
+                        Some(of(a).unwrap_or(most).min(most))
+                    }
                     Opcode::Iadd => of(a)?.checked_add(of(b)?),
                     Opcode::Imul => of(a)?.checked_mul(of(b)?),
                     Opcode::Ishl => of(a)?.checked_mul(1 << self.known(b).filter(|by| *by < 64)?),
@@ -194,7 +202,24 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// A comparison of two registers, as a condition. Of two constants of 64 bits it is one.
+    /// Whether an unsigned comparison of 64 bits with a constant holds, if that follows from the greatest
+    /// number that the value can be.
+    fn follows(&self, code: IntCC, a: Value, b: Value) -> Option<bool> {
+        let Some(limit) = self.known(b) else {
+            self.known(a)?;
+            return self.follows(code.swap_args(), b, a);
+        };
+        let most = self.most(a);
+        match code {
+            IntCC::UnsignedLessThan if most < limit => Some(true),
+            IntCC::UnsignedLessThanOrEqual if most <= limit => Some(true),
+            IntCC::UnsignedGreaterThan if most <= limit => Some(false),
+            IntCC::UnsignedGreaterThanOrEqual if most < limit => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A comparison of two registers, as a condition. One of 64 bits whose outcome follows is a constant.
     pub(super) fn compared(&mut self, code: IntCC, a: Value, b: Value) -> Value {
         let narrow = self.b.func.dfg.value_type(a) == types::I64;
         if let (true, Some(x), Some(y)) = (narrow, self.known(a), self.known(b)) {
@@ -211,6 +236,9 @@ impl Gen<'_, '_> {
                 IntCC::SignedGreaterThan => signed_x > signed_y,
                 IntCC::SignedGreaterThanOrEqual => signed_x >= signed_y,
             };
+            return self.b.ins().iconst(types::I8, i64::from(holds));
+        }
+        if narrow && let Some(holds) = self.follows(code, a, b) {
             return self.b.ins().iconst(types::I8, i64::from(holds));
         }
         self.b.ins().icmp(code, a, b)

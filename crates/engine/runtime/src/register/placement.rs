@@ -5,6 +5,9 @@
 //! arrays and reads them all with one index finds them in one or two lines of the cache. The lock
 //! of such elements, if the program has locks, lies among them, and that of a unit among those of its
 //! first element.
+//!
+//! A shorter array may lie beside a part of a longer one ([`Program::beside`]): beside each other part
+//! another array may.
 
 use super::MAX_REGISTER_WORDS;
 use crate::error::StateError;
@@ -12,6 +15,7 @@ use crate::value::Shape;
 use stateplane_cells::{Grain, LockPlan};
 use stateplane_ir::Program;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A line of the cache, in bytes.
 const LINE: usize = 64;
@@ -67,12 +71,50 @@ pub struct Placements {
     pub bytes: usize,
 }
 
+/// A cell beside those of arrays of one length, which shorter arrays share: each lies beside other elements.
+struct Slot {
+    bytes: u8,
+    /// Elements that have it already.
+    taken: Vec<Range<u64>>,
+    /// Registers that lie there, and which of their cells.
+    cells: Vec<(usize, usize)>,
+}
+
 /// Arrays of one length.
 #[derive(Default)]
 struct Alike {
     registers: Vec<usize>,
+    /// Shorter arrays that lie beside these, with the first elements beside which they do.
+    guests: Vec<(usize, u64)>,
+    slots: Vec<Slot>,
     /// Domains with a lock for so many of their elements.
     domains: Vec<(usize, u64)>,
+}
+
+impl Alike {
+    /// Puts a shorter array of these cells beside the elements from `first` on.
+    fn take_in(&mut self, number: usize, first: u64, size: u64, cells: &[Cell]) {
+        let range = first..first.saturating_add(size);
+        for (at, cell) in cells.iter().enumerate() {
+            let is_free = |slot: &&mut Slot| {
+                let overlaps =
+                    |taken: &Range<u64>| taken.start < range.end && range.start < taken.end;
+                slot.bytes == cell.bytes && !slot.taken.iter().any(overlaps)
+            };
+            match self.slots.iter_mut().find(is_free) {
+                Some(slot) => {
+                    slot.taken.push(range.clone());
+                    slot.cells.push((number, at));
+                }
+                None => self.slots.push(Slot {
+                    bytes: cell.bytes,
+                    taken: vec![range.clone()],
+                    cells: vec![(number, at)],
+                }),
+            }
+        }
+        self.guests.push((number, first));
+    }
 }
 
 /// Sizes of the cells for a value.
@@ -124,11 +166,17 @@ pub(super) fn place(program: &Program, plan: Option<&LockPlan>) -> Result<Placem
             stride: 0,
             cells: cells.collect(),
         });
-        by_length
-            .entry(def.size)
-            .or_default()
-            .registers
-            .push(number);
+        match program.beside(def) {
+            Some((other, first)) => {
+                let alike = by_length.entry(program.registers[other.index()].size);
+                let cells = &placed[number].cells;
+                alike.or_default().take_in(number, first, def.size, cells);
+            }
+            None => {
+                let alike = by_length.entry(def.size);
+                alike.or_default().registers.push(number);
+            }
+        }
     }
     let domains = plan.map_or(&[][..], |plan| &plan.domains);
     let mut locks = vec![None; domains.len()];
@@ -158,6 +206,13 @@ pub(super) fn place(program: &Program, plan: Option<&LockPlan>) -> Result<Placem
                     }
                 }
             }
+            for slot in alike.slots.iter().filter(|slot| slot.bytes == bytes) {
+                for &(number, cell) in &slot.cells {
+                    placed[number].cells[cell].offset = offset;
+                }
+                offset += usize::from(bytes);
+                largest = largest.max(usize::from(bytes));
+            }
         }
         let first_lock = offset;
         offset += alike.domains.len();
@@ -169,8 +224,10 @@ pub(super) fn place(program: &Program, plan: Option<&LockPlan>) -> Result<Placem
                 length: length / elements,
             });
         }
-        for number in alike.registers {
-            placed[number].base = end;
+        let all = alike.registers.into_iter().map(|number| (number, 0));
+        for (number, first) in all.chain(alike.guests) {
+            let first = usize::try_from(first).unwrap_or(usize::MAX);
+            placed[number].base = end.saturating_add(first.saturating_mul(stride));
             placed[number].stride = stride;
         }
         let bytes = usize::try_from(length).unwrap_or(usize::MAX);

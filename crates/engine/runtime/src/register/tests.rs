@@ -1,10 +1,10 @@
 //! Cells beside each other.
 
 use crate::TargetState;
-use crate::register::Register;
+use crate::register::{Placement, Register};
 use num_bigint::BigUint;
 use stateplane_ir::builder::Builder;
-use stateplane_ir::{Annotation, AnnotationBody, DRAWN_AT_START, Type};
+use stateplane_ir::{Annotation, AnnotationBody, AnnotationValue, BESIDE, DRAWN_AT_START, Type};
 
 /// Registers by width and size.
 fn state(registers: &[(u32, u64)]) -> TargetState {
@@ -75,6 +75,64 @@ fn what_is_indexed_alike_lies_together() {
     let (memory, bytes) = state.register_at(id).memory();
     assert_eq!(memory.addr() % 64, 0);
     assert!(bytes >= 100 * 32 + 7 * 4, "{bytes}");
+}
+
+/// A register whose elements lie beside those of `r0` from `first` on.
+fn beside(first: u64) -> Vec<Annotation> {
+    let values = vec![
+        AnnotationValue::String("r0".to_owned()),
+        AnnotationValue::Int(first.into()),
+    ];
+    vec![Annotation {
+        name: BESIDE.into(),
+        body: AnnotationBody::Values(values),
+    }]
+}
+
+#[test]
+fn shorter_arrays_lie_beside_parts_of_a_longer_one() {
+    let mut b = Builder::new();
+    let headers = b.structure("headers", &[]);
+    let metadata = b.structure("metadata", &[]);
+    b.pipeline(headers, metadata);
+    let registers = [(64, 11), (8, 11), (32, 4), (32, 6), (32, 4), (16, 4)];
+    for (number, &(width, size)) in registers.iter().enumerate() {
+        b.register(&format!("r{number}"), Type::Bits(width), size);
+    }
+    let mut program = b.finish().expect("the program keeps the rules");
+    for (number, first) in [(2, 0), (3, 4), (4, 2), (5, 0)] {
+        program.registers[number].annotations = beside(first);
+    }
+    let mut state = TargetState::new(&program, 0).expect("a state");
+    let placements: Vec<_> = state.registers().iter().map(Register::placement).collect();
+    let [host, status, first, second, third, fourth] = &placements[..] else {
+        panic!("six registers");
+    };
+    let offset = |placement: &Placement| placement.cells[0].offset;
+    // The first two share a cell, and the third, which lies beside elements of both, has another one.
+    assert_eq!((offset(host), offset(first)), (0, 8));
+    assert_eq!((offset(second), offset(third)), (8, 12));
+    assert_eq!((offset(fourth), offset(status)), (16, 18));
+    let strides = [host, status, first, second, third, fourth].map(|it| it.stride);
+    assert_eq!(strides, [32; 6]);
+    assert_eq!(second.base, host.base + 4 * 32);
+    assert_eq!((third.base, fourth.base), (host.base + 2 * 32, host.base));
+
+    // Each element keeps to itself.
+    for (number, (width, size)) in registers.iter().enumerate() {
+        let register = state.register_mut(&format!("r{number}")).expect("one");
+        for index in 0..*size {
+            let value = crate::Value::Bits(value(number, index, *width));
+            register.write(index, &value).expect("it fits");
+        }
+    }
+    for (number, (width, size)) in registers.iter().enumerate() {
+        let register = state.register(&format!("r{number}")).expect("one");
+        for index in 0..*size {
+            let expected = crate::Value::Bits(value(number, index, *width));
+            assert_eq!(register.read(index), Ok(expected), "r{number}[{index}]");
+        }
+    }
 }
 
 #[test]
