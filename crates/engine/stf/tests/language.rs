@@ -397,6 +397,36 @@ fn operands_are_evaluated_from_left_to_right() {
     assert_eq!(run(&program(text, "", ""), [1, 0, 0, 0]), [2, 1, 0, 0]);
 }
 
+#[test]
+fn crcs_count_constants() {
+    let apply = "hash(hdr.h.b, HashAlgorithm.crc16, 8w0, { 8w1, hdr.h.a }, 16w256);
+        hash(hdr.h.c, HashAlgorithm.crc16, 8w0, { hdr.h.a, 8w2 }, 16w256);";
+    ingress("", apply, [7, 0, 0, 0], [7, 0x40, 0x83, 0]);
+}
+
+#[test]
+fn comparisons_hold_at_the_bounds_of_values() {
+    let apply = |value: &str, limit: u8| {
+        let below = limit - 1;
+        format!(
+            "hash(hdr.h.b, HashAlgorithm.identity, 8w0, {{ hdr.h.a }}, 8w10);
+            if ({value} < {limit}) {{ hdr.h.c = hdr.h.c | 1; }}
+            if ({value} <= {below}) {{ hdr.h.c = hdr.h.c | 2; }}
+            if ({value} >= {limit}) {{ hdr.h.c = hdr.h.c | 4; }}
+            if ({value} > {below}) {{ hdr.h.c = hdr.h.c | 8; }}
+            if ({limit} > {value}) {{ hdr.h.c = hdr.h.c | 16; }}
+            if ({value} <= {limit}) {{ hdr.h.c = hdr.h.c | 32; }}"
+        )
+    };
+    // The remainder of a hash, and a byte, at the greatest that they can be and below it.
+    let remainder = apply("hdr.h.b", 9);
+    ingress("", &remainder, [9, 0, 0, 0], [9, 9, 4 + 8 + 32, 0]);
+    ingress("", &remainder, [8, 0, 0, 0], [8, 8, 1 + 2 + 16 + 32, 0]);
+    let byte = apply("hdr.h.a", 255);
+    ingress("", &byte, [255, 0, 0, 0], [255, 5, 4 + 8 + 32, 0]);
+    ingress("", &byte, [254, 0, 0, 0], [254, 4, 1 + 2 + 16 + 32, 0]);
+}
+
 /// Spec §7.3: the default is `NoError`, with any declaration before it.
 #[test]
 fn no_error_is_the_default_whatever_is_declared_first() {
