@@ -7,6 +7,7 @@
 @unit["odd", 4] register<bit<32>>(30) odd;
 @unit["none", 0] register<bit<32>>(64) none;
 @unit(bucket, 4) register<bit<32>>(64) words;
+@beside["first"] register<bit<32>>(64) nowhere;
 
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<32> bucket = 0;

@@ -41,7 +41,7 @@ pub(super) struct BitString {
 pub(super) struct Constants {
     /// The bits of constants, zeros in the place of all others and behind the last.
     pub(super) bytes: Vec<u8>,
-    /// Whether bits of the byte are none of constants.
+    /// True of a byte in which a bit is no constant.
     pub(super) others: Vec<bool>,
 }
 

@@ -202,8 +202,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Whether an unsigned comparison of 64 bits with a constant holds, if that follows from the greatest
-    /// number that the value can be.
+    /// The outcome of an unsigned comparison of 64 bits with a constant, if it follows from the greatest number
+    /// that the value can be.
     fn follows(&self, code: IntCC, a: Value, b: Value) -> Option<bool> {
         let Some(limit) = self.known(b) else {
             self.known(a)?;
