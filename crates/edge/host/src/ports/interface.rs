@@ -112,7 +112,9 @@ impl Interfaces {
                 .is_ok()
     }
 
-    /// Sets the interface administratively up or down.
+    /// Sets the interface administratively up or down. An interface that is up needs no right to
+    /// stay up; the right to lower one is asked for even where it is down, so that a process
+    /// without it learns of that at once and not when the interface is to be raised.
     pub(crate) fn set_up(&self, name: &str, up: bool) -> io::Result<()> {
         let flags = self.flags(name)?;
         let wanted = if up {
@@ -120,7 +122,7 @@ impl Interfaces {
         } else {
             flags & !libc::IFF_UP
         };
-        if flags == wanted {
+        if up && flags == wanted {
             return Ok(());
         }
         let mut request = request(name)?;
