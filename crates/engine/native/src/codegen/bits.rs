@@ -240,19 +240,26 @@ impl Gen<'_, '_> {
         };
         let offset = at as i32;
         let ty = match size {
+            1 => types::I8,
             2 => types::I16,
             4 => types::I32,
             _ => types::I64,
         };
-        let value = if size == 1 {
+        // An `uload8` is one instruction, but stays where it is, used or not.
+        let value = if size == 1 && !self.plan.reads_at_leisure {
             self.b.ins().uload8(types::I64, flags, pointer, offset)
         } else {
-            let value = self.b.ins().load(ty, flags, pointer, offset);
-            self.b.ins().bswap(value)
+            self.b.ins().load(ty, flags, pointer, offset)
         };
-        let value = match size {
-            1 | 8 => value,
-            _ => self.b.ins().uextend(types::I64, value),
+        let value = if size > 1 {
+            self.b.ins().bswap(value)
+        } else {
+            value
+        };
+        let value = if self.b.func.dfg.value_type(value) == types::I64 {
+            value
+        } else {
+            self.b.ins().uextend(types::I64, value)
         };
         let behind = (at + size) * 8 - (bit + width);
         let value = self.shifted_right(value, behind);
