@@ -91,9 +91,11 @@ header replication_front_t {
 }
 
 header replication_udp_front_t {
-    bit<128> first_bytes;
-    bit<128> second_bytes;
-    bit<16> third_bytes;
+    bit<112> ethernet;
+    bit<8> version_and_ihl;
+    bit<8> diffserv;
+    bit<128> lengths_and_addresses;
+    bit<16> destination_end;
     bit<16> source_port;
     bit<16> destination_port;
     bit<32> length_and_checksum;

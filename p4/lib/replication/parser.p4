@@ -44,18 +44,28 @@ parser ReplicationParser(
         transition accept;
     }
 
+    // The destination port comes first, in which nearly all other packets of UDP differ from a
+    // message. A fragment may be too short to have one.
     state ipv4 {
         replication_front_t front = packet.lookahead<replication_front_t>();
-        transition select(front.version_and_ihl, front.fragment, front.protocol) {
-            (0x45, 0, IP_PROTOCOL_UDP): udp;
+        transition select(front.fragment, front.protocol) {
+            (0, IP_PROTOCOL_UDP): udp;
             default: accept;
         }
     }
 
     state udp {
         replication_udp_front_t front = packet.lookahead<replication_udp_front_t>();
-        transition select(front.source_port, front.destination_port) {
-            (REPLICATION_UDP_PORT, REPLICATION_UDP_PORT): message;
+        transition select(front.destination_port) {
+            REPLICATION_UDP_PORT: from_port;
+            default: accept;
+        }
+    }
+
+    state from_port {
+        replication_udp_front_t front = packet.lookahead<replication_udp_front_t>();
+        transition select(front.version_and_ihl, front.source_port) {
+            (0x45, REPLICATION_UDP_PORT): message;
             default: accept;
         }
     }
