@@ -101,37 +101,15 @@ void sync_changed_in_body(
     bit<64> sent;
     bit<64> threshold;
     bit<64> distance;
-    bit<2> queued;
-    bit<64> tail;
-    bit<64> peak;
     bool falls;
+    bool joined;
     if (index < shape.size && SYNC_RULE_TESTED) {
         sync_sent.read(sent, shape.base + index);
         sync_threshold.read(threshold, (bit<32>)group);
         distance = sync_distance(shape, value, sent);
         falls = sync_falls(shape, held, value, sent);
         if (distance > threshold || falls) {
-            sync_queued.read(queued, shape.base + index);
-            if (queued == 0) {
-                sync_queued.write(shape.base + index, SYNC_QUEUED);
-                sync_tail.read(tail, (bit<32>)group);
-                sync_ring.write(shape.ring_base + (tail[31:0] & shape.ring_mask), index);
-                sync_tail.write((bit<32>)group, tail + 1);
-            }
-            if (falls) @unlikely {
-                sync_queued.write(shape.base + index, SYNC_QUEUED_BREAK);
-            }
-            sync_peak.read(peak, (bit<32>)group);
-            if (distance > peak) {
-                if (SYNC_RULE_PEAK) {
-                    sync_peak.write((bit<32>)group, distance);
-                }
-                // The peak is at most the greatest distance.
-                sync_greatest.read(peak, (bit<32>)group);
-                if (distance > peak) {
-                    sync_greatest.write((bit<32>)group, distance);
-                }
-            }
+            joined = sync_enqueue(group, index, distance, falls, shape);
         }
     }
 }

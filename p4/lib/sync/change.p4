@@ -81,8 +81,10 @@ control SyncSettle(in bit<16> group, in bit<32> index, in sync_shape_t shape) {
 }
 
 // Puts a location into the ring, unless it is there (rule 2), and its distance into T (rule 3). With
-// `breaks` the value that is sent next tells a discontinuity (rule 25).
-control SyncEnqueue(
+// `breaks` the value that is sent next tells a discontinuity (rule 25). True if it was not in the
+// ring.
+@side_effects_allowed
+bool sync_enqueue(
     in bit<16> group,
     in bit<32> index,
     in bit<64> distance,
@@ -92,29 +94,42 @@ control SyncEnqueue(
     bit<2> queued;
     bit<64> tail;
     bit<64> peak;
-
-    apply {
-        sync_queued.read(queued, shape.base + index);
-        if (queued == 0) {
-            sync_events.count(SYNC_EVENT_QUEUED);
-            sync_queued.write(shape.base + index, SYNC_QUEUED);
-            sync_tail.read(tail, (bit<32>)group);
-            sync_ring.write(shape.ring_base + (tail[31:0] & shape.ring_mask), index);
-            sync_tail.write((bit<32>)group, tail + 1);
+    sync_queued.read(queued, shape.base + index);
+    if (queued == 0) {
+        sync_queued.write(shape.base + index, SYNC_QUEUED);
+        sync_tail.read(tail, (bit<32>)group);
+        sync_ring.write(shape.ring_base + (tail[31:0] & shape.ring_mask), index);
+        sync_tail.write((bit<32>)group, tail + 1);
+    }
+    if (breaks) @unlikely {
+        sync_queued.write(shape.base + index, SYNC_QUEUED_BREAK);
+    }
+    sync_peak.read(peak, (bit<32>)group);
+    if (distance > peak) {
+        if (SYNC_RULE_PEAK) {
+            sync_peak.write((bit<32>)group, distance);
         }
-        if (breaks) {
-            sync_queued.write(shape.base + index, SYNC_QUEUED_BREAK);
-        }
-        sync_peak.read(peak, (bit<32>)group);
+        // The peak is at most the greatest distance.
+        sync_greatest.read(peak, (bit<32>)group);
         if (distance > peak) {
-            if (SYNC_RULE_PEAK) {
-                sync_peak.write((bit<32>)group, distance);
-            }
-            // The peak is at most the greatest distance.
-            sync_greatest.read(peak, (bit<32>)group);
-            if (distance > peak) {
-                sync_greatest.write((bit<32>)group, distance);
-            }
+            sync_greatest.write((bit<32>)group, distance);
+        }
+    }
+    return queued == 0;
+}
+
+// As sync_enqueue, and counts what joins the ring.
+control SyncEnqueue(
+    in bit<16> group,
+    in bit<32> index,
+    in bit<64> distance,
+    in bool breaks,
+    in sync_shape_t shape
+) {
+    apply {
+        bool joined = sync_enqueue(group, index, distance, breaks, shape);
+        if (joined) {
+            sync_events.count(SYNC_EVENT_QUEUED);
         }
     }
 }
