@@ -174,6 +174,13 @@ impl Compiled {
         Ok(Compiled(Arc::new(Shared { code, plan, slice })))
     }
 
+    /// True if all callables became part of their callers, as they do unless that makes the program too
+    /// large. Otherwise packets take several times as long: split the program, or call less often.
+    #[must_use]
+    pub fn is_inlined(&self) -> bool {
+        self.0.plan.calls.inline_all
+    }
+
     /// An engine with tables, registers, counters and meters of its own.
     ///
     /// # Errors

@@ -118,6 +118,11 @@ impl Case {
         let first = first.map_err(|error| format!("the original: {error}"))?;
         let one = run(&self.script, interp(made).map_err(|it| text(&it))?);
         let one = one.map_err(|error| format!("interp: {error}"))?;
+        if !programs.native.is_inlined() {
+            return Err(
+                "too large for code in one piece, which is several times as fast".to_owned(),
+            );
+        }
         let native = programs.native.engine(Default::default());
         let other = run(&self.script, native.map_err(|it| text(&it))?);
         let other = other.map_err(|error| format!("native: {error}"))?;

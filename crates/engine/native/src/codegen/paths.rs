@@ -26,12 +26,17 @@ const CURSOR: usize = usize::MAX;
 /// for all paths.
 const MOST_BLOCKS: usize = 16;
 
-/// Instructions that may be made for ends of the parser of their own, until the next one is not: once for
-/// ends whose code has no more alone, and once for those with more.
-const BUDGET: usize = 8_000;
+/// Most instructions of the code behind an end of the parser that is not long.
+const LONGEST_SHORT: usize = 8_000;
+
+/// Instructions that ends whose code is not long may have together; the others lead to the code for all
+/// paths. Ends with long code have a budget of their own, so that these do not take it from them, which
+/// the first of them may exceed.
+const SHORT_BUDGET: usize = 32_000;
+const LONG_BUDGET: usize = 48_000;
 
 /// Instructions with which no further end is measured.
-const MOST_MEASURED: usize = 8 * BUDGET;
+const MOST_MEASURED: usize = 64_000;
 
 /// Instructions of the code behind ends of the parser, by their places.
 pub(super) type Costs = BTreeMap<usize, usize>;
@@ -196,19 +201,28 @@ fn ranks(program: &Program, id: ParserId, cyclic: &[bool]) -> Vec<usize> {
     ranks.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Places of ends in the order in which their code is made: where costs are known, those whose code alone
-/// is longer than the budget come last.
-fn in_order(ends: usize, costs: Option<&Costs>) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..ends).collect();
-    if let Some(costs) = costs {
-        order.sort_by_key(|at| is_long(costs, *at));
-    }
-    order
-}
-
-/// True if the code of an end alone is longer than the budget, or was not measured.
-fn is_long(costs: &Costs, at: usize) -> bool {
-    costs.get(&at).is_none_or(|cost| *cost > BUDGET)
+/// Ends, by their places, that have code of their own, in the order in which it is made: all, where costs
+/// are not known.
+fn specialised(ends: usize, costs: Option<&Costs>) -> Vec<usize> {
+    let Some(costs) = costs else {
+        return (0..ends).collect();
+    };
+    let (mut short, mut long) = (0, 0);
+    let measured = |at: usize| costs.get(&at).map(|cost| (at, *cost));
+    let (first, last): (Vec<_>, Vec<_>) = (0..ends)
+        .filter_map(measured)
+        .partition(|(_, cost)| *cost <= LONGEST_SHORT);
+    let first = first.into_iter().filter(|(_, cost)| {
+        let fits = short + cost <= SHORT_BUDGET;
+        short += if fits { *cost } else { 0 };
+        fits
+    });
+    let last = last.into_iter().filter(|(_, cost)| {
+        let fits = long == 0 || long + cost <= LONG_BUDGET;
+        long += if fits { *cost } else { 0 };
+        fits
+    });
+    first.chain(last).map(|(at, _)| at).collect()
 }
 
 impl Gen<'_, '_> {
@@ -418,7 +432,7 @@ impl Gen<'_, '_> {
         self.jump(again);
     }
 
-    /// Makes what follows each end of the parser with `rest`, as far as the budget goes; the
+    /// Makes what follows each end of the parser with `rest`, as far as the budgets go; the
     /// other ends lead to `others`. Gives the greatest number of bytes that is emitted.
     pub(super) fn after_each(
         &mut self,
@@ -428,20 +442,14 @@ impl Gen<'_, '_> {
     ) -> usize {
         let room = self.room;
         let mut most = room;
-        let order = in_order(ends.len(), self.costs.as_ref());
-        let (mut light, mut heavy) = (0, 0);
-        for at in order {
-            self.go_on(ends[at]);
-            let within = match &self.costs {
-                // Those with long code have a budget of their own: others do not take it from them.
-                Some(costs) if is_long(costs, at) => heavy <= BUDGET,
-                Some(_) => light <= BUDGET,
-                None => light + heavy <= MOST_MEASURED,
-            };
-            if !within {
-                self.jump(others);
-                continue;
+        let mut total = 0;
+        let mut general = vec![true; ends.len()];
+        for at in specialised(ends.len(), self.costs.as_ref()) {
+            if self.costs.is_none() && total > MOST_MEASURED {
+                break;
             }
+            general[at] = false;
+            self.go_on(ends[at]);
             self.deferred.come_to(at);
             // Each writes what it emits to the same room.
             self.room = room;
@@ -450,11 +458,11 @@ impl Gen<'_, '_> {
             most = most.max(self.room);
             let cost = self.b.func.dfg.num_insts() - before;
             self.measured.insert(at, cost);
-            *(if cost > BUDGET {
-                &mut heavy
-            } else {
-                &mut light
-            }) += cost;
+            total += cost;
+        }
+        for (end, _) in ends.iter().zip(general).filter(|(_, general)| *general) {
+            self.go_on(*end);
+            self.jump(others);
         }
         self.room = room;
         most
@@ -466,9 +474,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_with_long_code_come_last_and_those_that_were_not_measured() {
-        let costs = Costs::from([(0, BUDGET + 1), (1, 10), (3, BUDGET)]);
-        assert_eq!(in_order(5, Some(&costs)), [1, 3, 0, 2, 4]);
-        assert_eq!(in_order(3, None), [0, 1, 2]);
+    fn ends_with_long_code_come_last_and_take_no_budget_from_others() {
+        let long = LONGEST_SHORT + 1;
+        let costs = Costs::from([(0, long), (1, 10), (3, LONGEST_SHORT), (4, long)]);
+        assert_eq!(specialised(6, Some(&costs)), [1, 3, 0, 4]);
+        assert_eq!(specialised(3, None), [0, 1, 2]);
+    }
+
+    #[test]
+    fn an_end_that_does_not_fit_leaves_the_budget_to_the_next_ones() {
+        let costs = Costs::from([
+            (0, LONG_BUDGET + 1),
+            (1, LONGEST_SHORT + 1),
+            (2, LONGEST_SHORT),
+            (3, LONGEST_SHORT),
+            (4, LONGEST_SHORT),
+            (5, LONGEST_SHORT - 1),
+            (6, LONGEST_SHORT),
+            (7, 1),
+        ]);
+        assert_eq!(specialised(8, Some(&costs)), [2, 3, 4, 5, 7, 0]);
     }
 }

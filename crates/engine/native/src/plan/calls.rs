@@ -5,8 +5,10 @@ use stateplane_ir::{Arg, Callee, Direction, ExprKind, Param, Place, Program, Pro
 use stateplane_ir::{TableId, Type};
 
 /// Statements that a program may have after all calls have been replaced by what they
-/// call. Above, larger callables with more than one caller are made once.
-const INLINE_LIMIT: u64 = 20_000;
+/// call. Above, larger callables with more than one caller are made once: such code is some ten times as
+/// slow and takes longer to make, so that the limit only bounds what grows without reason. A program of
+/// 128 synchronised registers has 100,000.
+const INLINE_LIMIT: u64 = 250_000;
 
 /// Callables up to this many statements become part of their callers in any case.
 const SMALL: u64 = 24;
@@ -201,8 +203,10 @@ impl Calls {
                 Arg::In(_) => param.direction == Direction::In && !self.written[param.var.index()],
                 _ => true,
             };
+            // Where arguments of parsers are copied out, their paths are not told apart.
+            let referable = composite || (matches!(callee, Callee::Parser(_)) && writes(arg));
             if let Some((at, _)) = places[index]
-                && composite
+                && referable
                 && kept
                 && free(index)
             {
