@@ -118,11 +118,6 @@ impl Case {
         let first = first.map_err(|error| format!("the original: {error}"))?;
         let one = run(&self.script, interp(made).map_err(|it| text(&it))?);
         let one = one.map_err(|error| format!("interp: {error}"))?;
-        if !programs.native.is_inlined() {
-            return Err(
-                "too large for code in one piece, which is several times as fast".to_owned(),
-            );
-        }
         let native = programs.native.engine(Default::default());
         let other = run(&self.script, native.map_err(|it| text(&it))?);
         let other = other.map_err(|error| format!("native: {error}"))?;
@@ -166,9 +161,13 @@ struct Programs {
 impl Programs {
     fn new(case: &Case, text: &str, made: &str) -> Result<Self, String> {
         let made = case.compile(made)?;
+        let native = Compiled::verified(made.clone()).map_err(|error| error.to_string())?;
+        if !native.is_inlined() {
+            return Err("too large for code in one piece, which is much faster".to_owned());
+        }
         Ok(Self {
             original: case.compile(text)?,
-            native: Compiled::verified(made.clone()).map_err(|error| error.to_string())?,
+            native,
             made,
         })
     }

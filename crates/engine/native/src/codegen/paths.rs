@@ -29,9 +29,9 @@ const MOST_BLOCKS: usize = 16;
 /// Most instructions of the code behind an end of the parser that is not long.
 const LONGEST_SHORT: usize = 8_000;
 
-/// Instructions that ends whose code is not long may have together; the others lead to the code for all
-/// paths. Ends with long code have a budget of their own, so that these do not take it from them, which
-/// the first of them may exceed.
+/// Instructions that ends of the parser may have together: those whose code is not long, and those whose
+/// code is. The first end of each kind may exceed them; an end that does not fit leads to the code for all
+/// paths.
 const SHORT_BUDGET: usize = 32_000;
 const LONG_BUDGET: usize = 48_000;
 
@@ -202,27 +202,25 @@ fn ranks(program: &Program, id: ParserId, cyclic: &[bool]) -> Vec<usize> {
 }
 
 /// Ends, by their places, that have code of their own, in the order in which it is made: all, where costs
-/// are not known.
+/// are not known; else those that were measured and fit into the budgets.
 fn specialised(ends: usize, costs: Option<&Costs>) -> Vec<usize> {
     let Some(costs) = costs else {
         return (0..ends).collect();
     };
-    let (mut short, mut long) = (0, 0);
-    let measured = |at: usize| costs.get(&at).map(|cost| (at, *cost));
-    let (first, last): (Vec<_>, Vec<_>) = (0..ends)
-        .filter_map(measured)
-        .partition(|(_, cost)| *cost <= LONGEST_SHORT);
-    let first = first.into_iter().filter(|(_, cost)| {
-        let fits = short + cost <= SHORT_BUDGET;
-        short += if fits { *cost } else { 0 };
-        fits
-    });
-    let last = last.into_iter().filter(|(_, cost)| {
-        let fits = long == 0 || long + cost <= LONG_BUDGET;
-        long += if fits { *cost } else { 0 };
-        fits
-    });
-    first.chain(last).map(|(at, _)| at).collect()
+    let costs = costs.iter().map(|(at, cost)| (*at, *cost));
+    let (short, long): (Vec<_>, Vec<_>) = costs.partition(|(_, cost)| *cost <= LONGEST_SHORT);
+    let fitting = |ends: Vec<(usize, usize)>, budget: usize| {
+        let mut spent = 0;
+        ends.into_iter().filter_map(move |(at, cost)| {
+            let fits = spent == 0 || spent + cost <= budget;
+            fits.then(|| {
+                spent += cost;
+                at
+            })
+        })
+    };
+    let short = fitting(short, SHORT_BUDGET);
+    short.chain(fitting(long, LONG_BUDGET)).collect()
 }
 
 impl Gen<'_, '_> {
@@ -442,13 +440,10 @@ impl Gen<'_, '_> {
     ) -> usize {
         let room = self.room;
         let mut most = room;
-        let mut total = 0;
-        let mut general = vec![true; ends.len()];
         for at in specialised(ends.len(), self.costs.as_ref()) {
-            if self.costs.is_none() && total > MOST_MEASURED {
+            if self.costs.is_none() && self.measured.values().sum::<usize>() > MOST_MEASURED {
                 break;
             }
-            general[at] = false;
             self.go_on(ends[at]);
             self.deferred.come_to(at);
             // Each writes what it emits to the same room.
@@ -458,11 +453,12 @@ impl Gen<'_, '_> {
             most = most.max(self.room);
             let cost = self.b.func.dfg.num_insts() - before;
             self.measured.insert(at, cost);
-            total += cost;
         }
-        for (end, _) in ends.iter().zip(general).filter(|(_, general)| *general) {
-            self.go_on(*end);
-            self.jump(others);
+        for (at, end) in ends.into_iter().enumerate() {
+            if !self.measured.contains_key(&at) {
+                self.go_on(end);
+                self.jump(others);
+            }
         }
         self.room = room;
         most

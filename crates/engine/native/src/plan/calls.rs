@@ -5,7 +5,7 @@ use stateplane_ir::{Arg, Callee, Direction, ExprKind, Param, Place, Program, Pro
 use stateplane_ir::{TableId, Type};
 
 /// Statements that a program may have after all calls have been replaced by what they
-/// call. Above, larger callables with more than one caller are made once: such code is some ten times as
+/// call. Above, larger callables with more than one caller are made once: such code is up to ten times as
 /// slow and takes longer to make, so that the limit only bounds what grows without reason. A program of
 /// 128 synchronised registers has 100,000.
 const INLINE_LIMIT: u64 = 250_000;
@@ -203,7 +203,7 @@ impl Calls {
                 Arg::In(_) => param.direction == Direction::In && !self.written[param.var.index()],
                 _ => true,
             };
-            // Where arguments of parsers are copied out, their paths are not told apart.
+            // A parser that copies an argument out has no code for each of its paths.
             let referable = composite || (matches!(callee, Callee::Parser(_)) && writes(arg));
             if let Some((at, _)) = places[index]
                 && referable
