@@ -7,7 +7,7 @@ mod front;
 use crate::annotation::SYNCED;
 use crate::plan::{Group, Plan};
 use crate::registers::Register;
-use crate::uses::Uses;
+use crate::uses::{Place, Uses};
 use stateplane_diagnostics::{Diagnostic, Span};
 use stateplane_ir::{BESIDE, IN_VIEW, UNIT};
 use stateplane_library::{WithLibrary, with_library};
@@ -33,19 +33,22 @@ pub(crate) struct Emit<'a> {
     renamed: BTreeMap<String, String>,
 }
 
-/// Names of a register at the front, and of its functions, for bodies of controls and elsewhere.
+/// Name of a register at the front, and what reads and writes call, by their place.
 struct Called {
     register: String,
-    read: [String; 2],
-    write: [String; 2],
+    read: [String; 3],
+    write: [String; 3],
+}
+
+impl Called {
+    fn function(&self, writes: bool, place: Place) -> &str {
+        let functions = if writes { &self.write } else { &self.read };
+        &functions[place as usize]
+    }
 }
 
 /// The library's register of the values that were sent last, by location.
 const SENT: &str = "sync_sent";
-
-/// Places of functions in [`Called`].
-const IN_BODY: usize = 0;
-const ELSEWHERE: usize = 1;
 
 /// Names that the files of the library declare, in order, by file.
 type ByFile = BTreeMap<String, Vec<Declared>>;
@@ -80,12 +83,11 @@ impl<'a> Emit<'a> {
                     None => own.to_owned(),
                     Some(owner) => names.free(&format!("{owner}_{own}")),
                 };
-                let both = |method| {
-                    ["", "_in_action"].map(|end| names.free(&format!("{name}_{method}{end}")))
-                };
+                let free = |end| names.free(&format!("{name}_{end}"));
                 Called {
-                    read: both("read"),
-                    write: both("write"),
+                    // There is nothing to do before a read of what has crossed the last cut.
+                    read: [free("read"), free("read_in_action"), format!("{name}.read")],
+                    write: ["write", "write_in_action", "write_crossed"].map(free),
                     register: name,
                 }
             })
@@ -194,13 +196,7 @@ impl<'a> Emit<'a> {
             if written != expected && written != format!(".{expected}") {
                 return Err(call.callee);
             }
-            let functions = if call.writes {
-                &called.write
-            } else {
-                &called.read
-            };
-            let at = if call.in_body { IN_BODY } else { ELSEWHERE };
-            edits.replace(call.callee, functions[at].as_str());
+            edits.replace(call.callee, called.function(call.writes, call.place));
         }
         Ok(())
     }

@@ -10,13 +10,15 @@
 //! all count. What cannot be followed is refused with a code ([`codes`]); `docs/sync.md` is for
 //! users.
 //!
-//! * [`mod@uses`] finds all places that name a register;
+//! * [`mod@uses`] finds all places that name a register, [`mod@crossed`] those behind another one of the same
+//!   element;
 //! * [`mod@registers`] finds the registers, and what they are called;
 //! * [`mod@infer`] says how their values differ, and which belong together;
 //! * [`mod@emit`] writes the text.
 
 mod annotation;
 pub mod codes;
+mod crossed;
 mod emit;
 mod infer;
 mod plan;

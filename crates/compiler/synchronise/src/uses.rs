@@ -1,5 +1,6 @@
 //! All places of a program that name a register, reached by packets or not.
 
+use crate::crossed;
 use stateplane_diagnostics::Span;
 use stateplane_protect::walk::type_name;
 use stateplane_syntax::tree::{
@@ -10,15 +11,24 @@ use stateplane_syntax::tree::{
 };
 use std::collections::BTreeMap;
 
+/// Places of calls, for which other functions stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The body of a control, where statements may be conditional.
+    Body,
+    /// An action, function or parser, which may be called where they may not.
+    Elsewhere,
+    /// The body of a control, behind an access of the same element, which has crossed the last cut with that.
+    Crossed,
+}
+
 /// A call of a register's `read` or `write`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     /// Place of the register's name in its declaration.
     pub(crate) register: Span,
     pub(crate) writes: bool,
-    /// It is in the body of a control, where statements may be conditional; not in an action,
-    /// function or parser, which may be called where they may not.
-    pub(crate) in_body: bool,
+    pub(crate) place: Place,
     /// Place of the callee: `packets.read`.
     pub(crate) callee: Span,
     /// The whole call.
@@ -65,6 +75,7 @@ pub(crate) fn find(tree: &Program) -> Uses<'_> {
     for declaration in &tree.declarations {
         finder.declaration(declaration);
     }
+    crossed::mark(tree, &mut finder.uses.calls);
     finder.uses
 }
 
@@ -358,7 +369,11 @@ impl<'t> Finder<'t> {
                     (Some(register), method @ ("read" | "write")) => self.uses.calls.push(Call {
                         register,
                         writes: method == "write",
-                        in_body: self.in_body,
+                        place: if self.in_body {
+                            Place::Body
+                        } else {
+                            Place::Elsewhere
+                        },
                         callee: callee.span,
                         span,
                     }),

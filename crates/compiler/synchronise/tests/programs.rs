@@ -325,3 +325,83 @@ fn damaged_programs_do_no_harm() {
         }
     }
 }
+
+/// The ingress of a program with these statements, as it is when it is synchronised.
+fn followed(statements: &str) -> String {
+    let declarations = "register<bit<32>>(8) r; register<bit<32>>(8) s; bit<32> x; bit<32> i;\n\
+         action other() { i = 2; }\ntable t { actions = { other; } }";
+    let function = "bit<32> call(inout bit<32> y) { y = y + 1; return y; }\n";
+    let text =
+        ingress(declarations, statements).replace("control I", &format!("{function}control I"));
+    let main = "programs/text.p4";
+    let reading = |path: &str| {
+        if path == main {
+            Some(text.clone())
+        } else {
+            read(path)
+        }
+    };
+    let made = synchronised(&file(main, reading), Selection::Annotated);
+    let told = told(&made);
+    let (text, _) = made
+        .program
+        .unwrap_or_else(|| panic!("{statements}: {told}"));
+    let (_, body) = text.split_once("control I(").expect("the ingress");
+    body.to_owned()
+}
+
+/// An access behind another one of the same element does not look for a cut again.
+#[test]
+fn an_element_crosses_once_a_packet() {
+    for statements in [
+        "r.read(x, i); r.write(i, x + 1);",
+        "r.read(x, hdr.ethernet.dst[31:0]); r.read(x, i); x = x + 1; r.write(i, x);",
+        "r.read(x, 3); r.write(32w3, x);",
+        "r.read(x, meta.index); s.read(x, 1); hdr.ethernet.kind = 2; r.write(meta.index, x);",
+        "r.read(x, i); if (x > 2 && hdr.ethernet.isValid()) { x = 1; r.write(i, x); }",
+        "r.read(x, i); if (x > 2) { x = 1; } else { x = 2; } r.write(i, x);",
+        "r.read(x, i); { bit<32> y = x; r.write(i, y); }",
+        "r.write(i, 1); r.write(i, 2);",
+    ] {
+        let body = followed(statements);
+        let count = |what: &str| body.matches(what).count();
+        assert_eq!(count("I_r_write_crossed("), 1, "{statements}: {body}");
+    }
+    let body = followed("r.read(x, i); r.read(x, i);");
+    assert_eq!(body.matches("I_r_read(").count(), 1, "{body}");
+    assert_eq!(body.matches("I_r.read(").count(), 1, "{body}");
+}
+
+/// An access looks for a cut where the element may be another one, or the access before it was not made.
+#[test]
+fn an_element_that_may_be_another_one_crosses_itself() {
+    for statements in [
+        "r.read(x, i); i = 3; r.write(i, x);",
+        "r.read(x, i); i[3:0] = 3; r.write(i, x);",
+        "r.read(i, i); r.write(i, x);",
+        "r.read(x, i); s.read(i, 0); r.write(i, x);",
+        "s.read(x, i); r.write(i, x);",
+        "r.read(x, i); r.write(x, i);",
+        "r.read(x, 3); r.write(4, x);",
+        "r.read(x, meta.index); meta = { 1 }; r.write(meta.index, x);",
+        "r.read(x, i); t.apply(); r.write(i, x);",
+        "r.read(x, i); other(); r.write(i, x);",
+        "r.read(x, i); x = call(i); r.write(i, x);",
+        "r.read(x, i); r.write(i, call(i)); r.write(i, 1);",
+        "if (x == 1) { r.read(x, i); } r.write(i, x);",
+        "if (x == 1) { r.read(x, i); } else { r.read(x, i); x = 2; } r.write(i, x);",
+        "r.read(x, i); if (x == 1) { i = 2; } r.write(i, x);",
+        "r.read(x, i); if (x == 1) { x = 2; } else { i = 2; } r.write(i, x);",
+        "r.read(x, i); { bit<32> i = 1; r.write(i, x); }",
+        "{ bit<32> i = 1; r.read(x, i); } r.write(i, x);",
+        "r.read(x, i); for (bit<32> n = 0; n < 2; n = n + 1) { r.write(i, x); i = n; }",
+        "r.read(x, i); switch (x) { 1: { i = 2; } } r.write(i, x);",
+        "r.read(x, i); switch (t.apply().action_run) { other: { r.write(i, x); } }",
+        "hash(i, HashAlgorithm.crc32, 32w0, { x }, 32w8); r.write(i, x); \
+         hash(i, HashAlgorithm.crc16, 32w0, { x }, 32w8); r.write(i, x);",
+    ] {
+        let body = followed(statements);
+        assert!(!body.contains("I_r_write_crossed("), "{statements}: {body}");
+        assert!(body.contains("I_r_write("), "{statements}: {body}");
+    }
+}

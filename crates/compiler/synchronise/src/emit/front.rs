@@ -1,8 +1,9 @@
 //! Text in front of the program: its registers, the library, and the functions that access them.
 
-use super::{Called, ELSEWHERE, Emit, IN_BODY};
+use super::{Called, Emit};
 use crate::plan::{Group, Kind, fetch};
 use crate::registers::{Element, Register};
+use crate::uses::Place;
 use stateplane_ir::SIDE_EFFECTS_WAIT;
 use stateplane_syntax::tree::Declaration;
 use std::fmt::Write as _;
@@ -253,34 +254,35 @@ impl Emit<'_> {
     /// The functions that take the place of reads and writes of the program's registers.
     fn functions(&self, group: &Group, out: &mut String) {
         for (register, called) in self.members(group) {
-            for (at, place) in [(IN_BODY, true), (ELSEWHERE, false)] {
-                let calls = self.uses.calls.iter();
-                let calls =
-                    calls.filter(|call| call.register == register.place() && call.in_body == place);
-                let called_by = |writes: bool| calls.clone().any(|call| call.writes == writes);
-                let [reads, writes] = [false, true].map(called_by);
-                if reads {
-                    let name = &called.read[at];
-                    self.function(group, (register, called), (name, false, place), out);
-                }
-                if writes {
-                    let name = &called.write[at];
-                    self.function(group, (register, called), (name, true, place), out);
+            let calls = self.uses.calls.iter();
+            let calls = calls.filter(|call| call.register == register.place());
+            for (writes, place) in [
+                (false, Place::Body),
+                (true, Place::Body),
+                (true, Place::Crossed),
+                (false, Place::Elsewhere),
+                (true, Place::Elsewhere),
+            ] {
+                let mut calls = calls.clone();
+                if calls.any(|call| (call.writes, call.place) == (writes, place)) {
+                    self.function(group, (register, called), (writes, place), out);
                 }
             }
         }
     }
 
-    /// A function in the place of a read or write, with conditional statements or without.
+    /// A function in the place of a read or write.
     fn function(
         &self,
         group: &Group,
         (register, called): (&Register<'_>, &Called),
-        (function, writes, conditional): (&str, bool, bool),
+        (writes, place): (bool, Place),
         out: &mut String,
     ) {
         let (held, hold) = (self.held_name(group), self.hold_name(group));
         let (shape, vouched) = (self.shape_name(group), self.vouched());
+        let function = called.function(writes, place);
+        let conditional = place != Place::Elsewhere;
         let library = |name| self.library(name);
         let (cross, crosses) = (library("sync_cross"), library("sync_crosses"));
         let changed = library(if conditional {
@@ -304,7 +306,7 @@ impl Emit<'_> {
         let words = group.words.min(bits.div_ceil(64));
         let mut body = String::new();
         // Writing to a string cannot fail.
-        for word in 0..words {
+        for word in (0..words).filter(|_| place != Place::Crossed) {
             let at = location(word);
             let crossing =
                 format!("{hold}({at}, {cross}({number}, {at}, {held}({at}), {shape}));\n");
@@ -353,9 +355,13 @@ impl Emit<'_> {
             let inner = body.replace("    ", "        ");
             body = format!("    @atomic {{\n{inner}    }}\n");
         }
+        let behind = match place {
+            Place::Crossed => ", behind an access of the same element",
+            Place::Body | Place::Elsewhere => "",
+        };
         let _ = write!(
             out,
-            "\n// `{name}.{method}`, in view of the control plane.\n\
+            "\n// `{name}.{method}`, in view of the control plane{behind}.\n\
              {vouched}void {function}({params}) {{\n{body}}}\n",
         );
     }

@@ -122,11 +122,8 @@ void budget_read(out bit<32> result, in bit<32> index) {
     budget.read(result, index);
 }
 
-// `budget.write`, in view of the control plane.
-void budget_write(in bit<32> index, in bit<32> value) {
-    if (sync_crosses(0, index, SYNC_SHAPE_0)) @unlikely {
-        sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
-    }
+// `budget.write`, in view of the control plane, behind an access of the same element.
+void budget_write_crossed(in bit<32> index, in bit<32> value) {
     bit<64> before_0 = sync_held_0(index);
     budget.write(index, value);
     sync_changed_in_body(0, index, before_0, (bit<64>)value, SYNC_SHAPE_0);
@@ -140,11 +137,8 @@ void bytes_read(out bit<64> result, in bit<32> index) {
     bytes.read(result, index);
 }
 
-// `bytes.write`, in view of the control plane.
-void bytes_write(in bit<32> index, in bit<64> value) {
-    if (sync_crosses(1, index, SYNC_SHAPE_1)) @unlikely {
-        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
-    }
+// `bytes.write`, in view of the control plane, behind an access of the same element.
+void bytes_write_crossed(in bit<32> index, in bit<64> value) {
     bit<64> before_0 = sync_held_1(index);
     bytes.write(index, value);
     sync_changed_in_body(1, index, before_0, value, SYNC_SHAPE_1);
@@ -214,9 +208,9 @@ control Aged(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     apply {
         meta.index = hdr.ethernet.src[31:0] & (SOURCES - 1);
         budget_read(count, meta.index);
-        budget_write(meta.index, count + 1);
+        budget_write_crossed(meta.index, count + 1);
         bytes_read(total, meta.index);
-        bytes_write(meta.index, total + (bit<64>)standard.packet_length);
+        bytes_write_crossed(meta.index, total + (bit<64>)standard.packet_length);
         standard.egress_spec = 1;
     }
 }

@@ -122,11 +122,8 @@ void packets_read(out bit<32> result, in bit<32> index) {
     packets.read(result, index);
 }
 
-// `packets.write`, in view of the control plane.
-void packets_write(in bit<32> index, in bit<32> value) {
-    if (sync_crosses(0, index, SYNC_SHAPE_0)) @unlikely {
-        sync_hold_0(index, sync_cross(0, index, sync_held_0(index), SYNC_SHAPE_0));
-    }
+// `packets.write`, in view of the control plane, behind an access of the same element.
+void packets_write_crossed(in bit<32> index, in bit<32> value) {
     bit<64> before_0 = sync_held_0(index);
     packets.write(index, value);
     sync_changed_in_body(0, index, before_0, (bit<64>)value, SYNC_SHAPE_0);
@@ -140,11 +137,8 @@ void bytes_read(out bit<64> result, in bit<32> index) {
     bytes.read(result, index);
 }
 
-// `bytes.write`, in view of the control plane.
-void bytes_write(in bit<32> index, in bit<64> value) {
-    if (sync_crosses(1, index, SYNC_SHAPE_1)) @unlikely {
-        sync_hold_1(index, sync_cross(1, index, sync_held_1(index), SYNC_SHAPE_1));
-    }
+// `bytes.write`, in view of the control plane, behind an access of the same element.
+void bytes_write_crossed(in bit<32> index, in bit<64> value) {
     bit<64> before_0 = sync_held_1(index);
     bytes.write(index, value);
     sync_changed_in_body(1, index, before_0, value, SYNC_SHAPE_1);
@@ -213,9 +207,9 @@ control Counting(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     apply {
         meta.index = hdr.ethernet.src[31:0] & (SOURCES - 1);
         packets_read(count, meta.index);
-        packets_write(meta.index, count + 1);
+        packets_write_crossed(meta.index, count + 1);
         bytes_read(total, meta.index);
-        bytes_write(meta.index, total + (bit<64>)standard.packet_length);
+        bytes_write_crossed(meta.index, total + (bit<64>)standard.packet_length);
         standard.egress_spec = 1;
     }
 }

@@ -275,17 +275,8 @@ void KindsIngress_wide_read(out bit<129> result, in bit<32> index) {
     KindsIngress_wide.read(result, index);
 }
 
-// `KindsIngress_wide.write`, in view of the control plane.
-void KindsIngress_wide_write(in bit<32> index, in bit<129> value) {
-    if (sync_crosses(2, index < 4 ? (index << 2) + 0 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
-        sync_hold_2(index < 4 ? (index << 2) + 0 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 0 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2));
-    }
-    if (sync_crosses(2, index < 4 ? (index << 2) + 1 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
-        sync_hold_2(index < 4 ? (index << 2) + 1 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 1 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2));
-    }
-    if (sync_crosses(2, index < 4 ? (index << 2) + 2 : 0xffffffff, SYNC_SHAPE_2)) @unlikely {
-        sync_hold_2(index < 4 ? (index << 2) + 2 : 0xffffffff, sync_cross(2, index < 4 ? (index << 2) + 2 : 0xffffffff, sync_held_2(index < 4 ? (index << 2) + 2 : 0xffffffff), SYNC_SHAPE_2));
-    }
+// `KindsIngress_wide.write`, in view of the control plane, behind an access of the same element.
+void KindsIngress_wide_write_crossed(in bit<32> index, in bit<129> value) {
     KindsIngress_wide.write(index, value);
     sync_changed_in_body(2, index < 4 ? (index << 2) + 0 : 0xffffffff, 0, sync_held_2(index < 4 ? (index << 2) + 0 : 0xffffffff), SYNC_SHAPE_2);
     sync_changed_in_body(2, index < 4 ? (index << 2) + 1 : 0xffffffff, 0, sync_held_2(index < 4 ? (index << 2) + 1 : 0xffffffff), SYNC_SHAPE_2);
@@ -300,11 +291,8 @@ void KindsIngress_balance_read(out int<9> result, in bit<32> index) {
     KindsIngress_balance.read(result, index);
 }
 
-// `KindsIngress_balance.write`, in view of the control plane.
-void KindsIngress_balance_write(in bit<32> index, in int<9> value) {
-    if (sync_crosses(3, index, SYNC_SHAPE_3)) @unlikely {
-        sync_hold_3(index, sync_cross(3, index, sync_held_3(index), SYNC_SHAPE_3));
-    }
+// `KindsIngress_balance.write`, in view of the control plane, behind an access of the same element.
+void KindsIngress_balance_write_crossed(in bit<32> index, in int<9> value) {
     KindsIngress_balance.write(index, value);
     sync_changed_in_body(3, index, 0, sync_held_3(index), SYNC_SHAPE_3);
 }
@@ -409,9 +397,9 @@ control KindsIngress(
         KindsIngress_last_kind_write(index, hdr.ethernet.kind);
         KindsIngress_length_write(index, standard.packet_length);
         KindsIngress_wide_read(element, index);
-        KindsIngress_wide_write(index, element[64:0] ++ 16w0 ++ hdr.ethernet.dst);
+        KindsIngress_wide_write_crossed(index, element[64:0] ++ 16w0 ++ hdr.ethernet.dst);
         KindsIngress_balance_read(signed_level, index);
-        KindsIngress_balance_write(index, signed_level - 3);
+        KindsIngress_balance_write_crossed(index, signed_level - 3);
         KindsIngress_flag_write(index, hdr.ethernet.dst[0:0] == 1);
         KindsIngress_newest_write(0, (bit<64>)hdr.ethernet.src);
         unseen.write(index, 1);

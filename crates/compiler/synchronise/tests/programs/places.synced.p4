@@ -285,11 +285,8 @@ void Tally_total_read(out bit<8> result, in bit<32> index) {
     Tally_total.read(result, index);
 }
 
-// `Tally_total.write`, in view of the control plane.
-void Tally_total_write(in bit<32> index, in bit<8> value) {
-    if (sync_crosses(2, index, SYNC_SHAPE_2)) @unlikely {
-        sync_hold_2(index, sync_cross(2, index, sync_held_2(index), SYNC_SHAPE_2));
-    }
+// `Tally_total.write`, in view of the control plane, behind an access of the same element.
+void Tally_total_write_crossed(in bit<32> index, in bit<8> value) {
     bit<64> before_0 = sync_held_2(index);
     Tally_total.write(index, value);
     sync_changed_in_body(2, index, before_0, (bit<64>)value, SYNC_SHAPE_2);
@@ -339,11 +336,8 @@ void PlacesEgress_sent_read(out bit<64> result, in bit<32> index) {
     PlacesEgress_sent.read(result, index);
 }
 
-// `PlacesEgress_sent.write`, in view of the control plane.
-void PlacesEgress_sent_write(in bit<32> index, in bit<64> value) {
-    if (sync_crosses(5, index, SYNC_SHAPE_5)) @unlikely {
-        sync_hold_5(index, sync_cross(5, index, sync_held_5(index), SYNC_SHAPE_5));
-    }
+// `PlacesEgress_sent.write`, in view of the control plane, behind an access of the same element.
+void PlacesEgress_sent_write_crossed(in bit<32> index, in bit<64> value) {
     bit<64> before_0 = sync_held_5(index);
     PlacesEgress_sent.write(index, value);
     sync_changed_in_body(5, index, before_0, value, SYNC_SHAPE_5);
@@ -435,7 +429,7 @@ control Tally(in bit<32> index) {
     apply {
         Tally_total_read(count, index);
         if (count < 200)
-            Tally_total_write(index, count + 1);
+            Tally_total_write_crossed(index, count + 1);
     }
 }
 
@@ -490,7 +484,7 @@ control PlacesEgress(
     apply {
         PlacesEgress_sent_read(bytes, meta.index);
         bytes = bytes + (bit<64>)standard.packet_length;
-        PlacesEgress_sent_write(meta.index, bytes);
+        PlacesEgress_sent_write_crossed(meta.index, bytes);
         if (hdr.ethernet.dst[1:1] == 1) {
             exit;
         }

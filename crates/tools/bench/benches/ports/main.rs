@@ -55,8 +55,7 @@ fn main() -> ExitCode {
         ["view-switch", program, how] => view::run_view_switch(program, how),
         ["view-engine", program] => view::run_view_engine(program),
         ["view-server"] => view::run_view_server(),
-        ["view-client"] => view::run_view_client(),
-        ["view-flood", program] => view::run_view_flood(program),
+        ["view-client", program] => view::run_view_client(program),
         _ => return compare(&arguments),
     }
     ExitCode::SUCCESS
@@ -70,7 +69,7 @@ fn compare(arguments: &[&str]) -> ExitCode {
         println!("ports: skipped: {reason}");
         return ExitCode::SUCCESS;
     }
-    let network = Network::up(Placement::Apart, 1);
+    let network = Network::up("", Placement::Apart, 1);
     let mut reports = [("ports", "packets/s"), ("ports-tcp", "value")]
         .map(|(name, unit)| Report::new(name, unit));
     for job in [Job::Nat, Job::Bridge, Job::Route] {
@@ -79,11 +78,12 @@ fn compare(arguments: &[&str]) -> ExitCode {
         }
     }
     if chosen.is_empty() || chosen.contains(&"view") {
-        view::measure(&network, &mut reports);
+        let other = Network::up("v", Placement::Apart, 1);
+        view::measure([&network, &other], &mut reports);
     }
     drop(network);
     if chosen.is_empty() || chosen.contains(&"workers") {
-        let network = Network::up(Placement::Shared, 2);
+        let network = Network::up("", Placement::Shared, 2);
         measure_workers(&network, &mut reports);
     }
     for report in reports {

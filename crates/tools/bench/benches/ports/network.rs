@@ -45,7 +45,7 @@ impl Placement {
     }
 }
 
-/// Namespaces `spb<pid>-a`, `-r`, `-b`, `-s`, removed when dropped.
+/// Namespaces `spb<pid><mark>-a`, `-r`, `-b`, `-s`, removed when dropped.
 pub struct Network {
     prefix: String,
     placement: Placement,
@@ -81,14 +81,15 @@ pub fn missing() -> Option<String> {
 }
 
 impl Network {
-    /// Makes the namespaces and the links between them, whose ends have `queues` queues.
+    /// Makes the namespaces and the links between them, whose ends have `queues` queues. Networks that are up
+    /// at the same time differ in `mark`.
     ///
     /// # Panics
     ///
     /// If the system refuses.
-    pub fn up(placement: Placement, queues: usize) -> Network {
+    pub fn up(mark: &str, placement: Placement, queues: usize) -> Network {
         let network = Network {
-            prefix: format!("spb{}", std::process::id()),
+            prefix: format!("spb{}{mark}", std::process::id()),
             placement,
         };
         let queues = queues.to_string();

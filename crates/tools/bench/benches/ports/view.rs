@@ -6,7 +6,8 @@
 use super::flood::set_destination;
 use super::forwarder::{Running, forward, ready, until_input_ends};
 use super::network::{B, Network};
-use serde::{Deserialize, Serialize};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use stateplane_bench::switch::{compile, compile_text};
 use stateplane_bench::view::{InView, SOURCES, Sources, in_view};
 use stateplane_bench::{Report, frame};
@@ -16,9 +17,10 @@ use stateplane_host::switch::SwitchFile;
 use stateplane_host::sync::{GroupFile, SyncServer};
 use stateplane_native::{Compiled, Options};
 use stateplane_sync_setup::CONTROL_PORT;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::{ChildStdin, ChildStdout};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -36,13 +38,20 @@ const PAIRS: usize = 10;
 /// freedom less than there are pairs.
 const QUANTILE: f64 = 2.262;
 
-/// Seconds of a flood, and frames that it repeats.
-const FLOOD_S: f64 = 2.0;
+/// Slices of a pair. The two programs take turns, so that what slows the machine for longer than a slice slows
+/// both: the one whose turn it is not is stopped, as are its hosts.
+const SLICES: usize = 10;
+
+/// Seconds of a slice's flood, and frames that it repeats.
+const FLOOD_S: f64 = 0.2;
 const FRAMES: usize = 16_384;
 
-/// Round trips that are measured, behind some that are not.
-const TRIPS: usize = 4_000;
-const FIRST: usize = 200;
+/// Round trips of a slice, behind some that are not measured.
+const TRIPS: usize = 400;
+const FIRST: usize = 50;
+
+/// Time for an engine to hear of its switch again, and for frames to leave a switch before it is stopped.
+const SETTLE: Duration = Duration::from_millis(20);
 
 /// Addresses: of the switch for its engine, of the engine, of the host that answers.
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 1);
@@ -52,42 +61,40 @@ const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 18), 
 /// Time for connections and views.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Measurement of a client.
-#[derive(Serialize, Deserialize)]
-struct Trips {
-    median_ns: f64,
-}
-
-/// Outcome of a turn.
+/// Outcome of all slices of a program in a pair.
 struct Turn {
     frames_per_s: f64,
     round_trip_ns: f64,
 }
 
 /// Measures all programs.
-pub fn measure(network: &Network, reports: &mut [Report; 2]) {
-    // Programs change no address: frames are for the receiver as they are sent. It answers by the link
-    // that has no switch.
-    network.within(
-        &network.namespace("a"),
-        &format!("ip neighbour replace 10.1.1.2 lladdr {B} dev a0"),
-    );
-    network.within(
-        &network.namespace("b"),
-        "ip route add 10.1.1.1/32 dev b1; \
-         ip neighbour replace 10.1.1.1 lladdr 02:00:00:00:c1:01 dev b1",
-    );
+pub fn measure(networks: [&Network; 2], reports: &mut [Report; 2]) {
+    for network in networks {
+        // Programs change no address: frames are for the receiver as they are sent. It answers by the link
+        // that has no switch.
+        network.within(
+            &network.namespace("a"),
+            &format!("ip neighbour replace 10.1.1.2 lladdr {B} dev a0"),
+        );
+        network.within(
+            &network.namespace("b"),
+            "ip route add 10.1.1.1/32 dev b1; \
+             ip neighbour replace 10.1.1.1 lladdr 02:00:00:00:c1:01 dev b1",
+        );
+    }
     for (name, path) in PROGRAMS {
         let mut turns = [Vec::new(), Vec::new()];
         for pair in 0..PAIRS {
-            // The order changes from pair to pair.
-            for side in [pair % 2, 1 - pair % 2] {
-                match turn(network, path, side == 1) {
-                    Ok(turn) => turns[side].push(turn),
-                    Err(reason) => {
-                        println!("ports: {name} in view skipped: {reason}");
-                        return;
-                    }
+            // The networks change sides from pair to pair.
+            let own = [networks[pair % 2], networks[1 - pair % 2]];
+            match measure_pair(own, path) {
+                Ok([plain, seen]) => {
+                    turns[0].push(plain);
+                    turns[1].push(seen);
+                }
+                Err(reason) => {
+                    println!("ports: {name} in view skipped: {reason}");
+                    return;
                 }
             }
         }
@@ -132,50 +139,132 @@ fn interval(plain: &[Turn], seen: &[Turn], of: fn(&Turn) -> f64) -> (f64, f64) {
     (mean, QUANTILE * deviation / count.sqrt())
 }
 
-fn median(turns: &[Turn], of: fn(&Turn) -> f64) -> f64 {
-    let mut values: Vec<f64> = turns.iter().map(of).collect();
+fn median<T>(measured: &[T], of: fn(&T) -> f64) -> f64 {
+    let mut values: Vec<f64> = measured.iter().map(of).collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Starts the switch, and the engine if its program is in view, and measures.
-fn turn(network: &Network, path: &str, seen: bool) -> Result<Turn, String> {
-    let mut children = Vec::new();
-    let how = if seen { "view" } else { "plain" };
-    children.push(ready(network.role("r", &["view-switch", path, how]))?);
-    if seen {
-        children.push(ready(network.role_beside(
-            "s",
-            "a",
-            &["view-engine", path],
-        ))?);
+/// Measures the program as it is and in view, each in a network of its own.
+fn measure_pair(networks: [&Network; 2], path: &str) -> Result<[Turn; 2], String> {
+    let mut sides = [
+        Side::start(networks[0], path, false)?,
+        Side::start(networks[1], path, true)?,
+    ];
+    // The order changes from slice to slice.
+    let order = |slice: usize| [slice % 2, 1 - slice % 2];
+    let mut trips = [Vec::new(), Vec::new()];
+    for slice in 0..SLICES {
+        for side in order(slice) {
+            trips[side].extend(sides[side].trips()?);
+        }
     }
-    let running = Running::Switch(children);
-    let server = ready(network.role("b", &["view-server"]))?;
-    let client = network.role("a", &["view-client"]);
-    let output = client
-        .wait_with_output()
-        .map_err(|error| error.to_string())?;
-    let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    let trips: Trips = serde_json::from_slice(&output.stdout).map_err(|_| error)?;
-    drop(Running::Switch(vec![server]));
-    network.drop_frames(true);
-    let before = network.received("b0");
-    let flood = network.role("a", &["view-flood", path]);
-    let flood = flood
-        .wait_with_output()
-        .map_err(|error| error.to_string())?;
-    std::thread::sleep(Duration::from_millis(200));
-    let received = network.received("b0") - before;
-    network.drop_frames(false);
-    drop(running);
-    if !flood.status.success() {
-        return Err(String::from_utf8_lossy(&flood.stderr).trim().to_owned());
+    let before = networks.map(|network| {
+        network.drop_frames(true);
+        network.received("b0")
+    });
+    for slice in 0..SLICES {
+        for side in order(slice) {
+            sides[side].flood()?;
+        }
     }
-    Ok(Turn {
-        frames_per_s: received as f64 / FLOOD_S,
-        round_trip_ns: trips.median_ns,
-    })
+    let after = networks.map(|network| {
+        let received = network.received("b0");
+        network.drop_frames(false);
+        received
+    });
+    Ok([0, 1].map(|side| Turn {
+        frames_per_s: (after[side] - before[side]) as f64 / (FLOOD_S * SLICES as f64),
+        round_trip_ns: median(&trips[side], |trip| *trip),
+    }))
+}
+
+/// A network whose processes run only while it is their turn.
+struct Side {
+    /// The switch, and the engine if its program is in view; the host that answers; the one that asks.
+    running: Running<'static>,
+    asked: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Side {
+    /// Starts the processes, and stops them when they are ready.
+    fn start(network: &Network, path: &str, seen: bool) -> Result<Side, String> {
+        let how = if seen { "view" } else { "plain" };
+        let mut children = vec![ready(network.role("r", &["view-switch", path, how]))?];
+        if seen {
+            children.push(ready(network.role_beside(
+                "s",
+                "a",
+                &["view-engine", path],
+            ))?);
+        }
+        children.push(ready(network.role("b", &["view-server"]))?);
+        let mut client = ready(network.role("a", &["view-client", path]))?;
+        let asked = client.stdin.take().ok_or("the client has no input")?;
+        let answers = client.stdout.take().ok_or("the client has no output")?;
+        children.push(client);
+        let side = Side {
+            running: Running::Switch(children),
+            asked,
+            answers: BufReader::new(answers),
+        };
+        side.signal(Signal::SIGSTOP)?;
+        Ok(side)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        let Running::Switch(children) = &self.running else {
+            return Ok(());
+        };
+        for child in children {
+            let id = Pid::from_raw(child.id().cast_signed());
+            kill(id, signal).map_err(|error| format!("{signal}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// The client's answer to `command`.
+    fn ask(&mut self, command: &str) -> Result<String, String> {
+        self.signal(Signal::SIGCONT)?;
+        std::thread::sleep(SETTLE);
+        let mut answer = String::new();
+        let asked = writeln!(self.asked, "{command}");
+        let heard = asked.and_then(|()| self.answers.read_line(&mut answer));
+        heard.map_err(|error| format!("the client: {error}"))?;
+        std::thread::sleep(SETTLE);
+        self.signal(Signal::SIGSTOP)?;
+        Ok(answer)
+    }
+
+    /// Times of a slice's round trips in ns.
+    fn trips(&mut self) -> Result<Vec<f64>, String> {
+        let answer = self.ask("trips")?;
+        serde_json::from_str(&answer).map_err(|_| "the client ended".to_owned())
+    }
+
+    /// Floods for a slice.
+    fn flood(&mut self) -> Result<(), String> {
+        match self.ask("flood")?.trim() {
+            "flooded" => Ok(()),
+            _ => Err("the sender ended".to_owned()),
+        }
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        // What is stopped does not see the end of its input.
+        let _ = self.signal(Signal::SIGCONT);
+        let Running::Switch(children) = &mut self.running else {
+            return;
+        };
+        // The client ends with its input.
+        if let Some(mut client) = children.pop() {
+            let _ = client.kill();
+            let _ = client.wait();
+        }
+    }
 }
 
 /// The role of the switch.
@@ -250,12 +339,33 @@ pub fn run_view_server() {
     }
 }
 
-/// The role of the host that asks: prints the median of the times for one byte and back.
-pub fn run_view_client() {
+/// The role of the host that asks and sends, as its input tells: `trips` has it print the times of round
+/// trips in ns, `flood` send frames of many sources.
+pub fn run_view_client(path: &str) {
     let mut server =
         TcpStream::connect_timeout(&SERVER.into(), PATIENCE).expect("the server accepts");
     server.set_nodelay(true).expect("a socket's option");
     server.set_read_timeout(Some(PATIENCE)).expect("another");
+    // An open port takes part in each round trip.
+    let mut port = None;
+    let frames = flood_frames(path);
+    println!("ready");
+    for line in std::io::stdin().lines() {
+        match line.expect("a command").as_str() {
+            "trips" => {
+                let trips = serde_json::to_string(&trips(&mut server));
+                println!("{}", trips.expect("it is data"));
+            }
+            _ => {
+                flood(port.get_or_insert_with(sender), &frames);
+                println!("flooded");
+            }
+        }
+    }
+}
+
+/// Times for one byte and back, in ns.
+fn trips(server: &mut TcpStream) -> Vec<f64> {
     let mut trips = Vec::new();
     let mut byte = [7];
     for trip in 0..FIRST + TRIPS {
@@ -266,41 +376,44 @@ pub fn run_view_client() {
             trips.push(start.elapsed().as_nanos() as f64);
         }
     }
-    trips.sort_by(f64::total_cmp);
-    let trips = Trips {
-        median_ns: trips[trips.len() / 2],
-    };
-    println!("{}", serde_json::to_string(&trips).expect("it is data"));
+    trips
 }
 
-/// The role of the sender: floods frames of many sources for [`FLOOD_S`].
-pub fn run_view_flood(path: &str) {
+/// Frames of many sources, as they suit the program.
+fn flood_frames(path: &str) -> Vec<Vec<u8>> {
     const TCP_FLAGS: usize = 47;
     const SYN: u8 = 2;
-    let spec = PortSpec::Interface {
-        name: "a0".to_owned(),
-        access: Access::Packet,
-    };
-    let mut port = Port::open(&spec).expect("the interface opens");
     let mut sources = Sources::new(SOURCES);
-    let mut frames: Vec<Vec<u8>> = (0..FRAMES)
-        .map(|at| {
-            let source = Ipv4Addr::from_bits(0x0a00_0000 | sources.draw());
-            let source = SocketAddrV4::new(source, 20_000);
-            if !path.contains("firewall") {
-                return frame::udp(source, SERVER, 60);
-            }
+    let frames = (0..FRAMES).map(|at| {
+        let source = Ipv4Addr::from_bits(0x0a00_0000 | sources.draw());
+        let source = SocketAddrV4::new(source, 20_000);
+        let mut frame = if path.contains("firewall") {
             // One packet of eight opens a connection.
             let mut frame = frame::tcp(source, SERVER, 60);
             if at % 8 == 0 {
                 frame[TCP_FLAGS] = SYN;
             }
             frame
-        })
-        .collect();
-    for frame in &mut frames {
-        set_destination(frame, B);
-    }
+        } else {
+            frame::udp(source, SERVER, 60)
+        };
+        set_destination(&mut frame, B);
+        frame
+    });
+    frames.collect()
+}
+
+/// The port that floods.
+fn sender() -> Port {
+    let spec = PortSpec::Interface {
+        name: "a0".to_owned(),
+        access: Access::Packet,
+    };
+    Port::open(&spec).expect("the interface opens")
+}
+
+/// Sends frames for [`FLOOD_S`].
+fn flood(port: &mut Port, frames: &[Vec<u8>]) {
     let end = Instant::now() + Duration::from_secs_f64(FLOOD_S);
     for batch in frames.chunks(32).cycle() {
         if Instant::now() >= end {
