@@ -76,12 +76,13 @@ impl Tracker {
         self.knots.insert(position, before);
         self.knots.insert(end, after);
         self.end = self.end.max(end);
-        let open: Vec<u64> = self.named.range(position..end).map(|(at, _)| *at).collect();
-        for at in open {
+        while let Some((&at, _)) = self.named.range(position..end).next() {
             self.close(at);
         }
-        if end > self.next && count > 0 {
-            let run = self.came.entry(position.max(self.next)).or_default();
+        if position <= self.next {
+            self.next = self.next.max(end);
+        } else if count > 0 {
+            let run = self.came.entry(position).or_default();
             *run = (*run).max(end);
         }
         self.advance();
@@ -105,6 +106,9 @@ impl Tracker {
 
     /// A value of `location` with this stamp is in the view.
     pub fn applied(&mut self, location: u32, stamp: u64) {
+        if self.by_location.is_empty() {
+            return;
+        }
         let of_location = (location, 0)..=(location, u64::MAX);
         let superseded = self.by_location.range(of_location);
         let superseded = superseded.filter(|(_, named)| **named < stamp);
@@ -150,8 +154,10 @@ impl Tracker {
                 break;
             }
         }
-        if let Some((&keep, _)) = self.knots.range(..=self.whole()).next_back() {
-            self.knots = self.knots.split_off(&keep);
+        // The knot at or before the first position that is not whole is the first that tells something.
+        let whole = self.whole();
+        while self.knots.keys().nth(1).is_some_and(|at| *at <= whole) {
+            self.knots.pop_first();
         }
     }
 
@@ -177,6 +183,9 @@ impl Tracker {
 
     /// How far values that were sent and are not in the view may move it, in all (rule 5).
     pub fn hidden(&self) -> u64 {
+        if self.next >= self.end && self.named.is_empty() {
+            return 0;
+        }
         let missing = self.missing();
         let mut missing = missing.iter().peekable();
         let mut named = self.named.keys().peekable();

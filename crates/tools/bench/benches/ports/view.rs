@@ -40,18 +40,18 @@ const QUANTILE: f64 = 2.262;
 
 /// Slices of a pair. The two programs take turns, so that what slows the machine for longer than a slice slows
 /// both: the one whose turn it is not is stopped, as are its hosts.
-const SLICES: usize = 10;
+const SLICES: usize = 100;
 
 /// Seconds of a slice's flood, and frames that it repeats.
-const FLOOD_S: f64 = 0.2;
+const FLOOD_S: f64 = 0.02;
 const FRAMES: usize = 16_384;
 
 /// Round trips of a slice, behind some that are not measured.
-const TRIPS: usize = 400;
-const FIRST: usize = 50;
+const TRIPS: usize = 40;
+const FIRST: usize = 10;
 
 /// Time for an engine to hear of its switch again, and for frames to leave a switch before it is stopped.
-const SETTLE: Duration = Duration::from_millis(20);
+const SETTLE: Duration = Duration::from_millis(5);
 
 /// Addresses: of the switch for its engine, of the engine, of the host that answers.
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 1);

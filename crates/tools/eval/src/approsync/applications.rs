@@ -11,7 +11,7 @@ use crate::figure::Figure;
 use crate::plot::Series;
 use crate::statistics::median;
 use crate::table::{Cell, Table};
-use list::{APPLICATIONS, Application};
+pub(super) use list::{APPLICATIONS, Application};
 use stateplane_sync_setup::TURN_US;
 use stateplane_wire::sync::CutKind;
 
@@ -40,7 +40,7 @@ const PAPER_READ: f64 = 12.0;
 const PAPER_RESET: f64 = 23.0;
 
 /// Programs of a quick run, by their places in the table.
-const QUICK: [usize; 3] = [0, 4, 14];
+pub(super) const QUICK: [usize; 3] = [0, 4, 14];
 
 /// The switch of a program, and its traffic.
 struct Bed<'a> {

@@ -1,5 +1,6 @@
 //! Effect on forwarding: Exp#6.
 
+mod applications;
 mod followed;
 
 use super::Making;
@@ -129,6 +130,7 @@ pub(super) fn run(making: &Making<'_>) -> Result<Figure, EvalError> {
     write_in_view(making, &programs, &mut figure)?;
     cases(making, &programs, &mut figure)?;
     while_writing(making, &programs, &mut figure)?;
+    applications::measure(making, &mut figure)?;
     Ok(figure)
 }
 

@@ -130,6 +130,11 @@ impl Viewed {
         &self.name
     }
 
+    /// What it is compiled to.
+    pub(super) const fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
     /// Number of its groups.
     pub(super) fn groups(&self) -> usize {
         self.plan.groups.len()

@@ -1,9 +1,10 @@
 //! The programs of ApproSync's Table II, and traffic that changes their registers.
 
 use super::super::packets::Packet;
-use super::super::viewed::{Macros, Viewed, refused, shipped};
+use super::super::viewed::{Macros, Viewed, plain, refused, shipped};
 use crate::error::EvalError;
 use num_bigint::BigUint;
+use stateplane_native::Compiled;
 use stateplane_runtime::{StateError, TargetState};
 use stateplane_sketch::coefficient;
 use stateplane_wire::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
@@ -21,10 +22,10 @@ enum Text {
 
 /// A program of Table II.
 #[derive(Clone, Copy)]
-pub(super) struct Application {
+pub(in super::super) struct Application {
     /// Its name, and its number of counters, in Table II.
-    pub(super) name: &'static str,
-    pub(super) counters: u64,
+    pub(in super::super) name: &'static str,
+    pub(in super::super) counters: u64,
     text: Text,
     macros: Macros<'static>,
     /// Registers in view; those that the program annotates, or all, if none is named.
@@ -32,7 +33,7 @@ pub(super) struct Application {
     /// Table, action and its data that make packets write.
     default: Option<(&'static str, &'static str, &'static [u64])>,
     /// The frame of a number.
-    pub(super) frame: fn(u32) -> Option<Vec<u8>>,
+    pub(in super::super) frame: fn(u32) -> Option<Vec<u8>>,
 }
 
 const NONE: Application = Application {
@@ -50,7 +51,7 @@ const SHORT_NAMES: Macros<'static> = &[("DNS_NAME_BYTES", 32)];
 /// All of them, in the order of the table. Of those whose flows a store keeps (FW, HH, SS, SF), the
 /// first two are the plain programs of this project's measurements, SS is the sketch of partners, and
 /// SF has in view the sources that it knows.
-pub(super) const APPLICATIONS: [Application; 16] = [
+pub(in super::super) const APPLICATIONS: [Application; 16] = [
     Application {
         name: "packet counter",
         counters: 1 << 16,
@@ -180,22 +181,33 @@ impl Application {
     ///
     /// # Errors
     /// `EV003` with what the compiler says.
-    pub(super) fn viewed(&self) -> Result<Viewed, EvalError> {
-        let text = match self.text {
-            Text::Plain(text) => text,
+    pub(in super::super) fn viewed(&self) -> Result<Viewed, EvalError> {
+        Viewed::new(self.name, self.text()?, self.macros, self.registers)
+    }
+
+    /// The program as it is.
+    ///
+    /// # Errors
+    /// `EV003` with what the compiler says.
+    pub(in super::super) fn plain(&self) -> Result<Compiled, EvalError> {
+        plain(self.name, self.text()?, self.macros)
+    }
+
+    fn text(&self) -> Result<&'static str, EvalError> {
+        match self.text {
+            Text::Plain(text) => Ok(text),
             Text::Shipped(folder) => {
                 let file = folder.replace('-', "_");
-                shipped(&format!("apps/{folder}/{file}.p4"))?
+                shipped(&format!("apps/{folder}/{file}.p4"))
             }
-        };
-        Viewed::new(self.name, text, self.macros, self.registers)
+        }
     }
 
     /// Has packets write.
     ///
     /// # Errors
     /// `EV003` if the program has no such table.
-    pub(super) fn prepare(&self, state: &mut TargetState) -> Result<(), EvalError> {
+    pub(in super::super) fn prepare(&self, state: &mut TargetState) -> Result<(), EvalError> {
         let Some((table, action, data)) = self.default else {
             return Ok(());
         };

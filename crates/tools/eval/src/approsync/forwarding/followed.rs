@@ -11,6 +11,7 @@ use crate::error::EvalError;
 use stateplane_native::{Compiled, Native, Options};
 use stateplane_runtime::{
     DROP_PORT, EgressInput, Engine as _, Forwarded, IngressInput, InstanceType, Preserved,
+    TargetState,
 };
 use stateplane_switch::Switch;
 use stateplane_sync::{Engine, Event, Settings, Ticket, WriteError};
@@ -54,6 +55,11 @@ impl Alone {
             engine: engine.map_err(wrong)?,
             out: Vec::new(),
         })
+    }
+
+    /// Its tables.
+    pub(super) fn state(&mut self) -> &mut TargetState {
+        self.engine.state_mut()
     }
 
     /// Time in which frames pass ingress and egress.
