@@ -139,10 +139,10 @@ impl<'t> Finder<'t> {
         };
         let index = if access.writes { first } else { second };
         let element = index_of(index).map(|index| (access.register, index));
-        if let Some(element) = element {
-            if !self.crossed.insert(element) {
-                self.found.insert(callee.span);
-            }
+        if let Some(element) = element
+            && !self.crossed.insert(element)
+        {
+            self.found.insert(callee.span);
         }
         if !access.writes {
             self.assigned(first);

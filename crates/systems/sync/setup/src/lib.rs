@@ -30,7 +30,7 @@ pub const CONTROL_PORT: Port = 500;
 
 /// µs from a turn of a group's carrier to that of the next group's, unless a switch's file says
 /// otherwise.
-pub const GROUP_US: u64 = 64;
+pub const GROUP_US: u64 = 100;
 
 /// µs between two turns of a group's carrier in simulations and evaluations.
 pub const TURN_US: u64 = 50;
