@@ -23,7 +23,9 @@ struct Finder<'t> {
     calls: BTreeMap<Span, Call>,
     /// Elements that have crossed on each path to the statement that is looked at.
     crossed: BTreeSet<Element<'t>>,
-    found: BTreeSet<Span>,
+    /// Whether the element has crossed at each place of a callee in the program, which is there several times if
+    /// its file is included several times.
+    found: BTreeMap<Span, bool>,
 }
 
 /// Marks the calls in bodies of controls that come behind another access of the same element, with nothing
@@ -33,7 +35,7 @@ pub(crate) fn mark(tree: &Program, calls: &mut [Call]) {
     let mut finder = Finder {
         calls: in_body.map(|call| (call.callee, *call)).collect(),
         crossed: BTreeSet::new(),
-        found: BTreeSet::new(),
+        found: BTreeMap::new(),
     };
     for declaration in &tree.declarations {
         if let Declaration::Control(control) = declaration {
@@ -42,7 +44,7 @@ pub(crate) fn mark(tree: &Program, calls: &mut [Call]) {
         }
     }
     for call in calls {
-        if finder.found.contains(&call.callee) {
+        if finder.found.get(&call.callee) == Some(&true) {
             call.place = Place::Crossed;
         }
     }
@@ -139,11 +141,9 @@ impl<'t> Finder<'t> {
         };
         let index = if access.writes { first } else { second };
         let element = index_of(index).map(|index| (access.register, index));
-        if let Some(element) = element
-            && !self.crossed.insert(element)
-        {
-            self.found.insert(callee.span);
-        }
+        let has_crossed = element.is_some_and(|element| !self.crossed.insert(element));
+        let everywhere = self.found.entry(callee.span).or_insert(true);
+        *everywhere &= has_crossed;
         if !access.writes {
             self.assigned(first);
         }
@@ -168,9 +168,12 @@ impl<'t> Finder<'t> {
         }
     }
 
+    /// Forgets elements whose index may change with the variable or field `path`. What is assigned as a whole may
+    /// be a header of a union, with which the other headers of the union end.
     fn forget(&mut self, path: &[&str]) {
         self.crossed.retain(|(_, index)| match index {
-            Index::Variable(index) => !index.starts_with(path) && !path.starts_with(index),
+            Index::Variable(index) if path.len() < index.len() => path.first() != index.first(),
+            Index::Variable(index) => !path.starts_with(index),
             Index::Number(_) => true,
         });
     }

@@ -329,8 +329,10 @@ fn damaged_programs_do_no_harm() {
 /// The ingress of a program with these statements, as it is when it is synchronised.
 fn followed(statements: &str) -> String {
     let declarations = "register<bit<32>>(8) r; register<bit<32>>(8) s; bit<32> x; bit<32> i;\n\
+         two_t two;\n\
          action other() { i = 2; }\ntable t { actions = { other; } }";
-    let function = "bit<32> call(inout bit<32> y) { y = y + 1; return y; }\n";
+    let function = "header one_t { bit<32> i; }\nstruct two_t { one_t a; one_t b; }\n\
+         bit<32> call(inout bit<32> y) { y = y + 1; return y; }\n";
     let text =
         ingress(declarations, statements).replace("control I", &format!("{function}control I"));
     let main = "programs/text.p4";
@@ -362,6 +364,7 @@ fn an_element_crosses_once_a_packet() {
         "r.read(x, i); if (x > 2) { x = 1; } else { x = 2; } r.write(i, x);",
         "r.read(x, i); { bit<32> y = x; r.write(i, y); }",
         "r.write(i, 1); r.write(i, 2);",
+        "r.read(x, two.a.i); two.b.i = 1; r.write(two.a.i, x);",
     ] {
         let body = followed(statements);
         let count = |what: &str| body.matches(what).count();
@@ -384,6 +387,8 @@ fn an_element_that_may_be_another_one_crosses_itself() {
         "r.read(x, i); r.write(x, i);",
         "r.read(x, 3); r.write(4, x);",
         "r.read(x, meta.index); meta = { 1 }; r.write(meta.index, x);",
+        "r.read(x, two.a.i); two.b = two.a; r.write(two.a.i, x);",
+        "r.read(x, two.a.i); two.a.i = 1; r.write(two.a.i, x);",
         "r.read(x, i); t.apply(); r.write(i, x);",
         "r.read(x, i); other(); r.write(i, x);",
         "r.read(x, i); x = call(i); r.write(i, x);",
