@@ -32,7 +32,7 @@ fn a_program_is_instrumented_and_its_groups_are_told() {
         .unwrap();
     assert_eq!(printed.status.code(), Some(0));
     let text = String::from_utf8(printed.stdout.clone()).unwrap();
-    assert!(text.contains("bytes_write(") && !text.contains("packets_write("));
+    assert!(text.contains("bytes_write_crossed(") && !text.contains("packets_write"));
     assert!(
         errors(&printed).contains("bytes     counter"),
         "{}",
