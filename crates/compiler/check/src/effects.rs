@@ -14,7 +14,8 @@ const PURE: [&str; 6] = [
 
 /// True if evaluating the expression may have a side effect. Every call but of the methods that
 /// only look is taken to have one.
-pub(crate) fn has_effects(expr: &Expr) -> bool {
+#[must_use]
+pub fn has_effects(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Malformed
         | ExprKind::Number(_)

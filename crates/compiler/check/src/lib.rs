@@ -28,7 +28,7 @@ mod copying;
 mod declare;
 mod deprecated;
 mod doubt;
-mod effects;
+pub mod effects;
 mod element;
 mod entry;
 mod expr;

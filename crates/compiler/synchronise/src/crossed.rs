@@ -3,6 +3,7 @@
 
 use crate::uses::{Call, Place};
 use num_bigint::BigInt;
+use stateplane_check::effects::has_effects;
 use stateplane_diagnostics::Span;
 use stateplane_syntax::tree::{Argument, Declaration, Expr, ExprKind, Program, Stmt, StmtKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,8 +24,8 @@ struct Finder<'t> {
     calls: BTreeMap<Span, Call>,
     /// Elements that have crossed on each path to the statement that is looked at.
     crossed: BTreeSet<Element<'t>>,
-    /// Whether the element has crossed at each place of a callee in the program, which is there several times if
-    /// its file is included several times.
+    /// By callee, true if its element has crossed at each of its places in the program: a file that is included
+    /// several times has several.
     found: BTreeMap<Span, bool>,
 }
 
@@ -75,6 +76,7 @@ impl<'t> Finder<'t> {
             | StmtKind::Continue => {}
             StmtKind::Assign { target, value, .. } => {
                 self.evaluated(value);
+                self.evaluated(target);
                 self.assigned(target);
             }
             StmtKind::Variable(variable) => {
@@ -134,7 +136,7 @@ impl<'t> Finder<'t> {
         let (Some(access), [first, second], false) = (
             self.calls.get(&callee.span).copied(),
             values.as_slice(),
-            args.iter().any(is_named) || values.iter().any(|value| may_call(value)),
+            args.iter().any(is_named) || values.iter().any(|value| has_effects(value)),
         ) else {
             self.crossed.clear();
             return;
@@ -150,7 +152,7 @@ impl<'t> Finder<'t> {
     }
 
     fn evaluated(&mut self, value: &Expr) {
-        if may_call(value) {
+        if has_effects(value) {
             self.crossed.clear();
         }
     }
@@ -200,46 +202,5 @@ fn variable(expr: &Expr) -> Option<Vec<&str>> {
             Some(path)
         }
         _ => None,
-    }
-}
-
-/// True if the value may need a call, other than one that asks whether a header is valid.
-fn may_call(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Malformed
-        | ExprKind::Number(_)
-        | ExprKind::String(_)
-        | ExprKind::Bool(_)
-        | ExprKind::Dots
-        | ExprKind::Invalid
-        | ExprKind::This
-        | ExprKind::Type(_)
-        | ExprKind::Name(_) => false,
-        ExprKind::Member { base, .. } => may_call(base),
-        ExprKind::Unary { operand, .. } | ExprKind::Cast { operand, .. } => may_call(operand),
-        ExprKind::Index { base: a, index: b }
-        | ExprKind::Binary {
-            left: a, right: b, ..
-        } => may_call(a) || may_call(b),
-        ExprKind::Slice { base, high, low } => [base, high, low].into_iter().any(|it| may_call(it)),
-        ExprKind::PlusSlice { base, low, width } => {
-            [base, low, width].into_iter().any(|it| may_call(it))
-        }
-        ExprKind::Conditional {
-            condition,
-            then,
-            otherwise,
-        } => [condition, then, otherwise]
-            .into_iter()
-            .any(|it| may_call(it)),
-        ExprKind::List(items) => items.iter().any(may_call),
-        ExprKind::Struct { fields, .. } => fields.iter().any(|field| may_call(&field.value)),
-        ExprKind::Construct { .. } => true,
-        ExprKind::Call { callee, args, .. } => match &callee.kind {
-            ExprKind::Member { base, member } => {
-                member.as_str() != "isValid" || !args.is_empty() || may_call(base)
-            }
-            _ => true,
-        },
     }
 }

@@ -36,8 +36,8 @@ fn made(path: &str, selection: Selection<'_>) -> (String, Plan) {
     made.program.unwrap_or_else(|| panic!("{path}: {told}"))
 }
 
-/// Groups of a text.
-fn plan_of(text: &str, selection: Selection<'_>) -> Result<Plan, String> {
+/// Text and groups of a program that this text is, or why it is refused.
+fn made_of(text: &str, selection: Selection<'_>) -> Result<(String, Plan), String> {
     let main = "programs/text.p4";
     let reading = |path: &str| {
         if path == main {
@@ -48,7 +48,12 @@ fn plan_of(text: &str, selection: Selection<'_>) -> Result<Plan, String> {
     };
     let made = synchronised(&file(main, reading), selection);
     let told = told(&made);
-    made.program.map(|(_, plan)| plan).ok_or(told)
+    made.program.ok_or(told)
+}
+
+/// Groups of a text.
+fn plan_of(text: &str, selection: Selection<'_>) -> Result<Plan, String> {
+    made_of(text, selection).map(|(_, plan)| plan)
 }
 
 /// A program whose ingress has these declarations and statements.
@@ -331,23 +336,12 @@ fn followed(statements: &str) -> String {
     let declarations = "register<bit<32>>(8) r; register<bit<32>>(8) s; bit<32> x; bit<32> i;\n\
          two_t two;\n\
          action other() { i = 2; }\ntable t { actions = { other; } }";
-    let function = "header one_t { bit<32> i; }\nstruct two_t { one_t a; one_t b; }\n\
+    let function = "header one_t { bit<32> i; }\nstruct two_t { one_t a; one_t b; one_t[2] many; }\n\
          bit<32> call(inout bit<32> y) { y = y + 1; return y; }\n";
     let text =
         ingress(declarations, statements).replace("control I", &format!("{function}control I"));
-    let main = "programs/text.p4";
-    let reading = |path: &str| {
-        if path == main {
-            Some(text.clone())
-        } else {
-            read(path)
-        }
-    };
-    let made = synchronised(&file(main, reading), Selection::Annotated);
-    let told = told(&made);
-    let (text, _) = made
-        .program
-        .unwrap_or_else(|| panic!("{statements}: {told}"));
+    let made = made_of(&text, Selection::Annotated);
+    let (text, _) = made.unwrap_or_else(|told| panic!("{statements}: {told}"));
     let (_, body) = text.split_once("control I(").expect("the ingress");
     body.to_owned()
 }
@@ -392,6 +386,7 @@ fn an_element_that_may_be_another_one_crosses_itself() {
         "r.read(x, i); t.apply(); r.write(i, x);",
         "r.read(x, i); other(); r.write(i, x);",
         "r.read(x, i); x = call(i); r.write(i, x);",
+        "r.read(x, i); two.many[call(i)] = two.a; r.write(i, x);",
         "r.read(x, i); r.write(i, call(i)); r.write(i, 1);",
         "if (x == 1) { r.read(x, i); } r.write(i, x);",
         "if (x == 1) { r.read(x, i); } else { r.read(x, i); x = 2; } r.write(i, x);",
