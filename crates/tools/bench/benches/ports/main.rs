@@ -8,7 +8,7 @@
 //! cores; says so and writes nothing where they are missing. Takes about ten minutes;
 //! `-- nat`, `bridge` or `route` measures one job. `-- workers` measures routing on two workers
 //! beside routing on one thread, for which all processes share the cores. `-- view` measures programs in view
-//! of the control plane beside the same ones as they are, in ten pairs (four minutes).
+//! of the control plane beside the same ones as they are, in ten pairs (six minutes).
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 

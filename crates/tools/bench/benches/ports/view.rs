@@ -20,7 +20,7 @@ use stateplane_sync_setup::CONTROL_PORT;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdout};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -181,9 +181,8 @@ fn measure_pair(networks: [&Network; 2], path: &str) -> Result<[Turn; 2], String
 
 /// A network whose processes run only while it is their turn.
 struct Side {
-    /// The switch, and the engine if its program is in view; the host that answers; the one that asks.
-    running: Running<'static>,
-    asked: ChildStdin,
+    /// The switch, the engine if its program is in view, the host that answers, and last the client.
+    children: Vec<Child>,
     answers: BufReader<ChildStdout>,
 }
 
@@ -193,20 +192,15 @@ impl Side {
         let how = if seen { "view" } else { "plain" };
         let mut children = vec![ready(network.role("r", &["view-switch", path, how]))?];
         if seen {
-            children.push(ready(network.role_beside(
-                "s",
-                "a",
-                &["view-engine", path],
-            ))?);
+            let engine = network.role_beside("s", "a", &["view-engine", path]);
+            children.push(ready(engine)?);
         }
         children.push(ready(network.role("b", &["view-server"]))?);
         let mut client = ready(network.role("a", &["view-client", path]))?;
-        let asked = client.stdin.take().ok_or("the client has no input")?;
         let answers = client.stdout.take().ok_or("the client has no output")?;
         children.push(client);
         let side = Side {
-            running: Running::Switch(children),
-            asked,
+            children,
             answers: BufReader::new(answers),
         };
         side.signal(Signal::SIGSTOP)?;
@@ -214,10 +208,7 @@ impl Side {
     }
 
     fn signal(&self, signal: Signal) -> Result<(), String> {
-        let Running::Switch(children) = &self.running else {
-            return Ok(());
-        };
-        for child in children {
+        for child in &self.children {
             let id = Pid::from_raw(child.id().cast_signed());
             kill(id, signal).map_err(|error| format!("{signal}: {error}"))?;
         }
@@ -229,7 +220,9 @@ impl Side {
         self.signal(Signal::SIGCONT)?;
         std::thread::sleep(SETTLE);
         let mut answer = String::new();
-        let asked = writeln!(self.asked, "{command}");
+        let client = self.children.last_mut();
+        let input = client.and_then(|client| client.stdin.as_mut());
+        let asked = writeln!(input.ok_or("the client has no input")?, "{command}");
         let heard = asked.and_then(|()| self.answers.read_line(&mut answer));
         heard.map_err(|error| format!("the client: {error}"))?;
         std::thread::sleep(SETTLE);
@@ -254,16 +247,9 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // What is stopped does not see the end of its input.
+        // A stopped process does not see the end of its input.
         let _ = self.signal(Signal::SIGCONT);
-        let Running::Switch(children) = &mut self.running else {
-            return;
-        };
-        // The client ends with its input.
-        if let Some(mut client) = children.pop() {
-            let _ = client.kill();
-            let _ = client.wait();
-        }
+        drop(Running::Switch(std::mem::take(&mut self.children)));
     }
 }
 
@@ -325,8 +311,12 @@ pub fn run_view_engine(path: &str) {
     });
 }
 
-/// The role of the host that answers each byte of one connection.
+/// The role of the host that answers each byte of one connection, which ends with its input at the latest.
 pub fn run_view_server() {
+    std::thread::spawn(|| {
+        until_input_ends(&AtomicBool::new(false), || {});
+        std::process::exit(0);
+    });
     let listener = TcpListener::bind(SERVER).expect("the address is its own");
     println!("ready");
     let (mut client, _) = listener.accept().expect("a client");

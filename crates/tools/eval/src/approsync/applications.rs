@@ -11,7 +11,8 @@ use crate::figure::Figure;
 use crate::plot::Series;
 use crate::statistics::median;
 use crate::table::{Cell, Table};
-pub(super) use list::{APPLICATIONS, Application};
+use list::APPLICATIONS;
+pub(super) use list::Application;
 use stateplane_sync_setup::TURN_US;
 use stateplane_wire::sync::CutKind;
 
@@ -40,7 +41,7 @@ const PAPER_READ: f64 = 12.0;
 const PAPER_RESET: f64 = 23.0;
 
 /// Programs of a quick run, by their places in the table.
-pub(super) const QUICK: [usize; 3] = [0, 4, 14];
+const QUICK: [usize; 3] = [0, 4, 14];
 
 /// The switch of a program, and its traffic.
 struct Bed<'a> {
@@ -128,6 +129,15 @@ impl Bed<'_> {
     }
 }
 
+/// The programs of a run.
+pub(super) fn chosen(quick: bool) -> Vec<&'static Application> {
+    if quick {
+        QUICK.map(|place| &APPLICATIONS[place]).to_vec()
+    } else {
+        APPLICATIONS.iter().collect()
+    }
+}
+
 /// The table of all programs.
 fn table() -> Table {
     Table::new(
@@ -209,17 +219,13 @@ pub(super) fn run(making: &Making<'_>) -> Result<Figure, EvalError> {
          its store",
     );
     figure.differs(CONSTANTS);
-    let (chosen, runs) = if making.quick {
-        (QUICK.to_vec(), 2)
-    } else {
-        ((0..APPLICATIONS.len()).collect(), 10)
-    };
+    let chosen = chosen(making.quick);
+    let runs = if making.quick { 2 } else { 10 };
     making.bar.set_length(chosen.len() as u64);
     let mut table = table();
     let (mut read, mut reset) = (0.0_f64, 0.0_f64);
     let (mut groups, mut bars) = (Vec::new(), [const { Vec::new() }; 3]);
-    for place in chosen {
-        let application = &APPLICATIONS[place];
+    for application in chosen {
         making
             .bar
             .set_message(format!("exp7: {}", application.name));

@@ -144,7 +144,10 @@ fn write_in_view(
     programs: &Programs,
     figure: &mut Figure,
 ) -> Result<(), EvalError> {
-    let (mut plain, mut seen) = (Alone::new(&programs.plain)?, Alone::new(&programs.seen)?);
+    let (mut plain, mut seen) = (
+        Alone::new(NAME, &programs.plain)?,
+        Alone::new(NAME, &programs.seen)?,
+    );
     let times = medians(
         turns(making),
         [&mut || Ok(plain.pass(&programs.frames)), &mut || {

@@ -130,7 +130,7 @@ impl Viewed {
         &self.name
     }
 
-    /// What it is compiled to.
+    /// Its machine code, with the views.
     pub(super) const fn compiled(&self) -> &Compiled {
         &self.compiled
     }

@@ -1,9 +1,9 @@
-//! What views cost the packets of the programs of Table II.
+//! The cost of views for packets of the programs of Table II.
 
 use super::followed::Alone;
 use super::{FRAMES, turns};
 use crate::approsync::Making;
-use crate::approsync::applications::{APPLICATIONS, Application, QUICK};
+use crate::approsync::applications::{Application, chosen};
 use crate::approsync::turns::medians;
 use crate::error::EvalError;
 use crate::figure::Figure;
@@ -12,11 +12,7 @@ use crate::table::Table;
 
 /// Adds a table and a plot of all programs.
 pub(super) fn measure(making: &Making<'_>, figure: &mut Figure) -> Result<(), EvalError> {
-    let chosen = if making.quick {
-        QUICK.to_vec()
-    } else {
-        (0..APPLICATIONS.len()).collect()
-    };
+    let chosen = chosen(making.quick);
     making.bar.inc_length(chosen.len() as u64);
     let mut table = Table::new(
         "applications",
@@ -28,8 +24,7 @@ pub(super) fn measure(making: &Making<'_>, figure: &mut Figure) -> Result<(), Ev
         ],
     );
     let (mut groups, mut bars) = (Vec::new(), [const { Vec::new() }; 2]);
-    for place in chosen {
-        let application = &APPLICATIONS[place];
+    for application in chosen {
         making
             .bar
             .set_message(format!("exp6: {}", application.name));
@@ -65,8 +60,12 @@ pub(super) fn measure(making: &Making<'_>, figure: &mut Figure) -> Result<(), Ev
 fn packet_ns(making: &Making<'_>, application: &Application) -> Result<[f64; 2], EvalError> {
     let frames = (0..FRAMES as u32).filter_map(application.frame);
     let frames: Vec<Vec<u8>> = frames.collect();
+    let name = application.name;
     let (plain, viewed) = (application.plain()?, application.viewed()?);
-    let (mut plain, mut seen) = (Alone::new(&plain)?, Alone::new(viewed.compiled())?);
+    let (mut plain, mut seen) = (
+        Alone::new(name, &plain)?,
+        Alone::new(name, viewed.compiled())?,
+    );
     application.prepare(plain.state())?;
     application.prepare(seen.state())?;
     let times = medians(

@@ -45,19 +45,19 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// A program as it is loaded.
+    /// A program as it is loaded; `name` is for messages.
     ///
     /// # Errors
     /// `EV003` if it cannot be.
-    pub(super) fn new(compiled: &Compiled) -> Result<Self, EvalError> {
+    pub(super) fn new(name: &str, compiled: &Compiled) -> Result<Self, EvalError> {
         let engine = compiled.engine(Options::default());
         Ok(Self {
-            engine: engine.map_err(wrong)?,
+            engine: engine.map_err(|error| refused(name, error))?,
             out: Vec::new(),
         })
     }
 
-    /// Its tables.
+    /// Its tables and registers.
     pub(super) fn state(&mut self) -> &mut TargetState {
         self.engine.state_mut()
     }
@@ -386,7 +386,7 @@ mod tests {
     fn a_program_in_view_forwards_all_packets_as_the_plain_one_does() {
         let programs = Programs::new(true).unwrap();
         for compiled in [&programs.plain, &programs.seen] {
-            let mut alone = Alone::new(compiled).unwrap();
+            let mut alone = Alone::new(NAME, compiled).unwrap();
             assert!(programs.frames.iter().all(|it| alone.frame(it) == Some(1)));
             assert_eq!(
                 alone.out[..],
