@@ -24,9 +24,8 @@ struct Finder<'t> {
     calls: BTreeMap<Span, Call>,
     /// Elements that have crossed on each path to the statement that is looked at.
     crossed: BTreeSet<Element<'t>>,
-    /// By callee, true if its element has crossed at each of its places in the program: a file that is included
-    /// several times has several.
-    found: BTreeMap<Span, bool>,
+    /// Callees whose element has crossed.
+    found: BTreeSet<Span>,
 }
 
 /// Marks the calls in bodies of controls that come behind another access of the same element, with nothing
@@ -36,7 +35,7 @@ pub(crate) fn mark(tree: &Program, calls: &mut [Call]) {
     let mut finder = Finder {
         calls: in_body.map(|call| (call.callee, *call)).collect(),
         crossed: BTreeSet::new(),
-        found: BTreeMap::new(),
+        found: BTreeSet::new(),
     };
     for declaration in &tree.declarations {
         if let Declaration::Control(control) = declaration {
@@ -45,7 +44,7 @@ pub(crate) fn mark(tree: &Program, calls: &mut [Call]) {
         }
     }
     for call in calls {
-        if finder.found.get(&call.callee) == Some(&true) {
+        if finder.found.contains(&call.callee) {
             call.place = Place::Crossed;
         }
     }
@@ -143,9 +142,9 @@ impl<'t> Finder<'t> {
         };
         let index = if access.writes { first } else { second };
         let element = index_of(index).map(|index| (access.register, index));
-        let has_crossed = element.is_some_and(|element| !self.crossed.insert(element));
-        let everywhere = self.found.entry(callee.span).or_insert(true);
-        *everywhere &= has_crossed;
+        if element.is_some_and(|element| !self.crossed.insert(element)) {
+            self.found.insert(callee.span);
+        }
         if !access.writes {
             self.assigned(first);
         }
