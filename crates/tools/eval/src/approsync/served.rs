@@ -50,6 +50,9 @@ const BURST: usize = 64;
 const STEPS: u64 = 64;
 const REST: Duration = Duration::from_micros(50);
 
+/// Time between two looks whether a switch that stands still is to go on.
+const STILL: Duration = Duration::from_millis(1);
+
 /// Time for the views to be complete.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -62,6 +65,8 @@ struct Shared {
     stop: AtomicBool,
     /// No packets come.
     paused: AtomicBool,
+    /// The switch does nothing, as if it were on another machine.
+    stands_still: AtomicBool,
     /// Packets that came.
     packets: AtomicU64,
 }
@@ -196,13 +201,23 @@ impl Served {
         self.shared.paused.store(paused, Ordering::Relaxed);
     }
 
+    /// Has the switch do nothing, or go on, so that another one has the processors.
+    pub(super) fn stand_still(&self, still: bool) {
+        self.shared.stands_still.store(still, Ordering::Relaxed);
+    }
+
     /// Waits until all locations of all groups have crossed the last cut, a whole sweep (at most 4 s):
     /// a cut, a reset or a write of all values waits for that, and by itself takes less.
     pub(super) fn settle(&self) {
+        std::thread::sleep(self.sweep());
+    }
+
+    /// Time after a cut in which all locations of all groups cross it, at most 4 s.
+    pub(super) fn sweep(&self) -> Duration {
         let told = self.remote.call(|server| server.told()).unwrap_or_default();
         let sweeps = told.iter().flatten().map(|told| u64::from(told.sweep_us));
         let sweep = sweeps.max().unwrap_or(0).clamp(10_000, LONGEST_SWEEP);
-        std::thread::sleep(Duration::from_micros(sweep + sweep / 8));
+        Duration::from_micros(sweep + sweep / 8)
     }
 
     /// Lets `look` see the view of a group within the engine's process, without gRPC.
@@ -378,6 +393,10 @@ fn forward(
     let (start, mut now) = (Instant::now(), 1_000_000);
     let (mut came, mut owed) = (0, 0);
     while !shared.stop.load(Ordering::Relaxed) {
+        if shared.stands_still.load(Ordering::Relaxed) {
+            std::thread::sleep(STILL);
+            continue;
+        }
         let until = 1_000_000 + start.elapsed().as_micros() as u64;
         now = until.saturating_sub(STEPS * TURN_US).max(now);
         let mut is_idle = true;

@@ -1,10 +1,9 @@
 //! Writes and resets of all values: Exp#4.
 
 mod path;
+mod real_time;
 
 use super::Making;
-use super::served::{P4Runtime, Served, Subject, Views};
-use super::turns::{medians, timed};
 use crate::error::EvalError;
 use crate::figure::Figure;
 use crate::plot::{Axes, Series};
@@ -12,7 +11,6 @@ use crate::statistics::median;
 use crate::table::{Cell, Table};
 use path::{DELAY_US, Done, Joined, shape};
 use stateplane_native::Compiled;
-use std::cell::RefCell;
 
 /// Exponents of the numbers of values, and values of a message.
 const EXPONENTS: [u32; 5] = [8, 10, 12, 14, 16];
@@ -31,16 +29,10 @@ const QUICK_LOSSY: u32 = 10;
 /// Values of a message of the paper's that is compared with resets.
 const PAPERS_BATCH: u32 = 10;
 
-/// The issue's goals: a reset of 2^16 values takes at most so many times as long as one of 2^8, and
+/// Goals: a reset of 2^16 values takes at most so many times as long as one of 2^8, and
 /// writing all of 2^16 takes at least so many times as long as a reset.
 const FLAT: f64 = 1.5;
 const FASTER: f64 = 20.0;
-
-/// Turns on real time.
-const TURNS: usize = 5;
-
-/// The register of the counters' program that is not in view, and as large as the one that is.
-const BESIDE: &str = "Process.beside";
 
 /// Exp#4.
 pub(super) fn run(making: &Making<'_>) -> Result<Figure, EvalError> {
@@ -62,7 +54,7 @@ pub(super) fn run(making: &Making<'_>) -> Result<Figure, EvalError> {
     sizes(making, &mut figure)?;
     losses(making, &mut figure)?;
     if !making.quick {
-        on_real_time(making, &mut figure)?;
+        real_time::run(making, &mut figure)?;
     }
     Ok(figure)
 }
@@ -275,65 +267,6 @@ fn losses(making: &Making<'_>, figure: &mut Figure) -> Result<(), EvalError> {
              {wrong} locations wrong (claimed: 0)",
             losses.last().copied().unwrap_or(0)
         ),
-    );
-    figure.tables.push(table);
-    Ok(())
-}
-
-/// The same operations on real time, beside P4Runtime.
-fn on_real_time(making: &Making<'_>, figure: &mut Figure) -> Result<(), EvalError> {
-    making.bar.set_message("exp4: on real time");
-    figure.differs(
-        "on real time (the last table): as Exp#2, by gRPC, in turns between which the switch settles; \
-         P4Runtime writes a register that is not in view, an update for each value in one request, and \
-         resets by one",
-    );
-    let served = [8, 16].map(|exponent| Served::start(Subject::counters(1 << exponent, 64)?));
-    let [few, many] = served;
-    let (few, many) = (few?, many?);
-    let values = vec![1_u64; 1 << 16];
-    let group = &many.plan().groups[0];
-    let group = &group.name;
-    let reset = |served: &Served, views: &mut Views| {
-        served.settle();
-        timed(|| views.reset(group, 0))
-    };
-    let with = |p4runtime: &mut P4Runtime, fill: Option<u64>| {
-        timed(|| match fill {
-            Some(fill) => p4runtime.reset(BESIDE, fill),
-            None => p4runtime.write(BESIDE, &values),
-        })
-    };
-    let (mut of_few, mut of_many, mut writer) = (few.views()?, many.views()?, many.views()?);
-    let p4runtime = RefCell::new(many.p4runtime()?);
-    let times = medians(
-        TURNS,
-        [
-            &mut || reset(&few, &mut of_few),
-            &mut || reset(&many, &mut of_many),
-            &mut || {
-                many.settle();
-                timed(|| writer.write_all(group, &values))
-            },
-            &mut || with(&mut p4runtime.borrow_mut(), Some(0)),
-            &mut || with(&mut p4runtime.borrow_mut(), None),
-        ],
-    )?;
-    let names = [
-        "reset of 2^8",
-        "reset of 2^16",
-        "WRITE_ALL_VALUES of 2^16",
-        "P4Runtime: reset of 2^16",
-        "P4Runtime: 2^16 updates",
-    ];
-    let mut table = Table::new("real-time", &["operation", "median (ms)"]);
-    for (name, ns) in names.into_iter().zip(times) {
-        table.row(vec![name.into(), (ns / 1e6).into()]);
-    }
-    flat(
-        figure,
-        "on real time",
-        &[(f64::NAN, times[0]), (times[2], times[1])],
     );
     figure.tables.push(table);
     Ok(())

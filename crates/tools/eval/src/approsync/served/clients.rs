@@ -78,6 +78,26 @@ impl Views {
         Ok(stateplane_view::unpack(&read.into_inner().values).collect())
     }
 
+    /// READ_VALUE of a group's first location, of a mark that the switch made after the request came: a
+    /// message to the switch and its answer.
+    ///
+    /// # Errors
+    /// `EV003` with the engine's refusal.
+    pub(in crate::approsync) fn read_one(&mut self, group: &str) -> Result<u64, EvalError> {
+        let request = view::ReadValueRequest {
+            group: group.to_owned(),
+            location: 0,
+            limits: Some(view::Limits {
+                fresh: true,
+                ..view::Limits::default()
+            }),
+            patience_us: PATIENCE_US,
+        };
+        let read = self.runtime.block_on(self.client.read_value(request));
+        let read = read.map_err(|status| refused(&self.name, status))?;
+        Ok(read.into_inner().value)
+    }
+
     /// CUT of a group whose locations keep their values: all of them as of one moment between two
     /// packets.
     ///
