@@ -1,15 +1,17 @@
-//! Workers in memory: packets per second of one and of two, each with a switch of its own
-//! on a thread of its own, and registers that they share.
+//! Workers in memory: packets per second of two beside one, each with a switch of its own
+//! on a thread of its own, and registers that they share. All take turns of 20 ms.
 
 #[path = "workers/applications.rs"]
 mod applications;
-#[path = "workers/processors.rs"]
-mod processors;
+#[path = "workers/crew.rs"]
+mod crew;
+#[path = "workers/turns.rs"]
+mod turns;
 
-use processors::on_processors;
 use stateplane_bench::switch::compile;
-use stateplane_bench::{Report, Sample, frame};
+use stateplane_bench::{Report, frame};
 use stateplane_host::switch::{SwitchFile, flow_hash};
+use stateplane_ir::Program;
 use stateplane_native::{Compiled, Native, Options};
 use stateplane_runtime::{Engine as _, Fellow};
 use stateplane_switch::{Switch, SwitchConfig};
@@ -17,11 +19,15 @@ use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::process::ExitCode;
+use turns::{Work, two_beside_one};
 
-/// Packets of all workers in a go: enough for a tenth of a second.
-const PACKETS: usize = 4_000_000;
+/// Packets of a worker between two looks at the clock, or at what it sent to a store.
+const BURST: usize = 64;
 
 const FLOWS: u16 = 256;
+
+/// Program that shares nothing: it gains from a second worker what the machine gives.
+const NOTHING_SHARED: &str = "routing, nothing shared";
 
 /// Routes of `bench/p4/forward.p4`.
 const ROUTES: &str = r#"
@@ -37,41 +43,19 @@ action = "send"
 params = [1, "02:00:00:00:a1:01", "02:00:00:00:b2:01"]
 "#;
 
-/// A program with its configuration.
-struct Job {
-    compiled: Compiled,
-    file: SwitchFile,
-}
-
 fn main() -> ExitCode {
     let mut report = Report::new("workers", "packets/s");
-    let spins = |workers: usize| {
-        let share = 16 * PACKETS / workers;
-        on_processors(PACKETS, vec![share; workers], spin).0
-    };
-    report.compare(
-        "a spin loop: 2 workers",
-        || spins(2),
-        "1 worker",
-        || spins(1),
-    );
-    for (name, program, text) in [
-        ("routing, nothing shared", "bench/p4/forward.p4", ROUTES),
-        ("a count in a shared register", "docs/examples/cable.p4", ""),
-        ("a count in an atomic block", "bench/p4/atomic.p4", ""),
-        (
-            "counts of flows in an atomic block",
-            "bench/p4/keyed.p4",
-            "",
-        ),
+    two_beside_one(&mut report, "a spin loop", &Spin);
+    let routing = Forwarding::load("bench/p4/forward.p4", ROUTES);
+    two_beside_one(&mut report, NOTHING_SHARED, &routing);
+    for (name, program) in [
+        ("a count in a shared register", "docs/examples/cable.p4"),
+        ("a count in an atomic block", "bench/p4/atomic.p4"),
+        ("counts of flows in an atomic block", "bench/p4/keyed.p4"),
     ] {
-        let compiled = Compiled::guarded(compile(program)).expect("the program loads");
-        let file = SwitchFile::parse(Path::new("switch.toml"), text).expect("a configuration");
-        let job = Job { compiled, file };
-        let name = format!("{name}: 2 workers");
-        report.compare(&name, || job.run(2), "1 worker", || job.run(1));
+        two_beside_one(&mut report, name, &Forwarding::load(program, ""));
     }
-    applications::measure(&mut report);
+    applications::measure(&mut report, (NOTHING_SHARED, &routing));
     match report.finish() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -81,32 +65,75 @@ fn main() -> ExitCode {
     }
 }
 
-impl Job {
-    /// Lets `workers` pass all packets, each as many, of its own flows.
-    fn run(&self, workers: usize) -> Sample {
-        let mut lanes: Vec<(Switch<Native>, Vec<Vec<u8>>)> = self
-            .switches(workers)
-            .into_iter()
-            .map(|switch| (switch, Vec::new()))
-            .collect();
-        let server = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 18), 7000);
-        for flow in 0..FLOWS {
-            // Clients choose ports at random (RFC 6056): those of two flows are not neighbours.
-            let port = 20_000 + flow * 37;
-            let client = SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), port);
-            let frame = frame::udp(client, server, 60);
-            let at = flow_hash(&frame, 0) as usize % workers;
-            lanes[at].1.push(frame);
-        }
-        let work = |(switch, frames)| pass(switch, frames, PACKETS / workers);
-        on_processors(PACKETS, lanes, work).0
+/// A loop in which each number follows from the one before.
+struct Spin;
+
+impl Work for Spin {
+    type Lane = u64;
+
+    fn lanes(&self, workers: usize, _locks: bool) -> Vec<u64> {
+        vec![1; workers]
     }
 
-    fn switches(&self, workers: usize) -> Vec<Switch<Native>> {
-        let options = Options::default();
-        let first = self.compiled.engine(options).expect("the program loads");
-        let engines = first.with_fellows(workers).into_iter();
-        let switches = engines.map(|engine| {
+    fn burst(&self, number: &mut u64) -> u64 {
+        for _ in 0..16 * BURST {
+            *number = black_box(number.wrapping_mul(6_364_136_223_846_793_005) | 1);
+        }
+        BURST as u64
+    }
+}
+
+/// A program with its configuration.
+struct Forwarding {
+    loaded: Loaded,
+    file: SwitchFile,
+}
+
+/// A program as code for one worker, and for several.
+struct Loaded {
+    alone: Compiled,
+    locked: Compiled,
+}
+
+impl Loaded {
+    fn new(program: Program) -> Loaded {
+        Loaded {
+            alone: Compiled::new(program.clone()).expect("the program loads"),
+            locked: Compiled::guarded(program).expect("the program loads"),
+        }
+    }
+
+    /// Engines of workers that share their registers.
+    fn engines(&self, workers: usize, locks: bool) -> Vec<Native> {
+        let compiled = if locks { &self.locked } else { &self.alone };
+        let first = compiled.engine(Options::default()).expect("an engine");
+        first.with_fellows(workers)
+    }
+}
+
+/// A worker, with the frames of its flows.
+struct Lane {
+    switch: Switch<Native>,
+    frames: Vec<Vec<u8>>,
+    /// Packets so far.
+    passed: usize,
+}
+
+impl Forwarding {
+    fn load(program: &str, text: &str) -> Forwarding {
+        Forwarding {
+            loaded: Loaded::new(compile(program)),
+            file: SwitchFile::parse(Path::new("switch.toml"), text).expect("a configuration"),
+        }
+    }
+}
+
+impl Work for Forwarding {
+    type Lane = Lane;
+
+    fn lanes(&self, workers: usize, locks: bool) -> Vec<Lane> {
+        let engines = self.loaded.engines(workers, locks).into_iter();
+        let lanes = engines.map(|engine| {
             let config = SwitchConfig {
                 ports: vec![0, 1],
                 ..SwitchConfig::default()
@@ -116,30 +143,34 @@ impl Job {
                 .apply(&mut switch, &mut || 1)
                 .expect("it fits the program");
             stateplane_setup::hold_terms(switch.engine_mut().state_mut(), 0);
-            switch
+            Lane {
+                switch,
+                frames: Vec::new(),
+                passed: 0,
+            }
         });
-        switches.collect()
-    }
-}
-
-/// Takes `count` numbers of a sequence in which each follows from the one before.
-fn spin(count: usize) -> u64 {
-    (0..count as u64).fold(1, |number, _| {
-        black_box(number.wrapping_mul(6_364_136_223_846_793_005) | 1)
-    })
-}
-
-/// Takes `count` of `frames` through a switch, and gives both back.
-fn pass(
-    mut switch: Switch<Native>,
-    frames: Vec<Vec<u8>>,
-    count: usize,
-) -> (Switch<Native>, Vec<Vec<u8>>) {
-    for (now, frame) in frames.iter().cycle().take(count).enumerate() {
-        switch.handle_frame(now as u64, 0, frame);
-        while let Some(sent) = switch.poll_transmit() {
-            switch.recycle(sent.frame);
+        let mut lanes: Vec<Lane> = lanes.collect();
+        let server = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 18), 7000);
+        for flow in 0..FLOWS {
+            // Clients choose ports at random (RFC 6056): those of two flows are not neighbours.
+            let port = 20_000 + flow * 37;
+            let client = SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), port);
+            let frame = frame::udp(client, server, 60);
+            let at = flow_hash(&frame, 0) as usize % workers;
+            lanes[at].frames.push(frame);
         }
+        lanes
     }
-    (switch, frames)
+
+    fn burst(&self, lane: &mut Lane) -> u64 {
+        let first = lane.passed % lane.frames.len();
+        for frame in lane.frames.iter().cycle().skip(first).take(BURST) {
+            lane.passed += 1;
+            lane.switch.handle_frame(lane.passed as u64, 0, frame);
+            while let Some(sent) = lane.switch.poll_transmit() {
+                lane.switch.recycle(sent.frame);
+            }
+        }
+        BURST as u64
+    }
 }

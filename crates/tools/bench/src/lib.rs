@@ -12,6 +12,7 @@ pub mod chain;
 pub mod engine;
 pub mod frame;
 pub mod generate;
+mod interval;
 pub mod limit;
 pub mod loopback;
 mod measure;
@@ -20,5 +21,6 @@ pub mod peers;
 pub mod switch;
 pub mod view;
 
+pub use interval::{Interval, PAIRS};
 pub use measure::{Figure, Report, Sample, copy, resident, timed};
 pub use numbers::Numbers;

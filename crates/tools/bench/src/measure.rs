@@ -29,7 +29,8 @@ pub struct Figure {
     pub name: String,
     /// Items per second, the median of the rounds; or a time.
     pub value: f64,
-    /// `packets/s`, `requests/s` or `lines/s`; `ns` or `ms` for a time, `bytes` for memory, `Gb/s`.
+    /// `packets/s`, `requests/s` or `lines/s`; `ns` or `ms` for a time, `bytes` for memory, `Gb/s`,
+    /// `times`.
     pub unit: &'static str,
     /// The limit or peer.
     pub against: String,
@@ -98,7 +99,7 @@ impl Report {
     }
 
     /// Adds a figure of another unit, measured elsewhere: `ns`, `ms` or `bytes`, of which
-    /// less is better, or `Gb/s`.
+    /// less is better, or `Gb/s` or `times`, of which more is.
     pub fn measure(
         &mut self,
         name: &str,

@@ -26,6 +26,19 @@ pub fn set_destination(frame: &mut [u8], to: &str) {
     }
 }
 
+/// A frame of each flow, for the Ethernet address `to`.
+pub fn frames(to: &str) -> Vec<Vec<u8>> {
+    let server = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 18), 7000);
+    (0..FLOWS)
+        .map(|flow| SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), 20_000 + flow))
+        .map(|client| {
+            let mut frame = frame::udp(client, server, FRAME);
+            set_destination(&mut frame, to);
+            frame
+        })
+        .collect()
+}
+
 /// Frames that were sent.
 #[derive(Serialize, Deserialize)]
 pub struct Flood {
@@ -46,15 +59,7 @@ pub fn run(arguments: &[&str]) {
         access: Access::Packet,
     };
     let mut port = Port::open(&spec).expect("the interface opens");
-    let server = SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 18), 7000);
-    let frames: Vec<Vec<u8>> = (0..FLOWS)
-        .map(|flow| SocketAddrV4::new(Ipv4Addr::new(10, 1, 1, 1), 20_000 + flow))
-        .map(|client| {
-            let mut frame = frame::udp(client, server, FRAME);
-            set_destination(&mut frame, to);
-            frame
-        })
-        .collect();
+    let frames = frames(to);
     let start = Instant::now();
     let end = start + Duration::from_secs_f64(seconds);
     let mut offered = 0;

@@ -205,6 +205,16 @@ impl Side {
     }
 }
 
+impl Running<'_> {
+    /// The processes of a switch, which their owner ends.
+    pub fn into_children(mut self) -> Vec<Child> {
+        match &mut self {
+            Running::Switch(children) => std::mem::take(children),
+            Running::Kernel(..) => Vec::new(),
+        }
+    }
+}
+
 fn start_switch<'a>(
     network: &'a Network,
     job: Job,

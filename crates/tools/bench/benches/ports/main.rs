@@ -7,7 +7,7 @@
 //! has a core for itself. Needs root, `ip`, `ethtool`, `nft`, `iperf3`, `taskset` and two
 //! cores; says so and writes nothing where they are missing. Takes about ten minutes;
 //! `-- nat`, `bridge` or `route` measures one job. `-- workers` measures routing on two workers
-//! beside routing on one thread, for which all processes share the cores. `-- view` measures programs in view
+//! beside routing on one, for which all processes share the cores. `-- view` measures programs in view
 //! of the control plane beside the same ones as they are, in ten pairs (six minutes).
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -15,7 +15,9 @@
 mod flood;
 mod forwarder;
 mod network;
+mod turns;
 mod view;
+mod workers;
 
 use flood::Flood;
 use forwarder::{Job, Side};
@@ -38,9 +40,6 @@ fn rounds(job: Job) -> usize {
     }
 }
 
-/// Rounds of each number of workers.
-const WORKERS_ROUNDS: usize = 5;
-
 /// Required ratio of the sender's rate to the measured rate.
 const HEADROOM: f64 = 1.5;
 
@@ -51,6 +50,7 @@ fn main() -> ExitCode {
     match arguments[..] {
         ["flood", ..] => flood::run(&arguments[1..]),
         ["switch", job, access, workers] => forwarder::run_switch(job, access, workers),
+        ["sender", processors] => turns::run_sender(processors),
         ["store"] => forwarder::run_store(),
         ["view-switch", program, how] => view::run_view_switch(program, how),
         ["view-engine", program] => view::run_view_engine(program),
@@ -83,8 +83,8 @@ fn compare(arguments: &[&str]) -> ExitCode {
     }
     drop(network);
     if chosen.is_empty() || chosen.contains(&"workers") {
-        let network = Network::up("", Placement::Shared, 2);
-        measure_workers(&network, &mut reports);
+        let networks = ["", "w"].map(|mark| Network::up(mark, Placement::Shared, 2));
+        workers::measure([&networks[0], &networks[1]], &mut reports);
     }
     for report in reports {
         if let Err(error) = report.finish() {
@@ -101,8 +101,6 @@ struct Contestant {
     name: &'static str,
     side: Side,
     refused: bool,
-    /// TCP streams at a time.
-    streams: u32,
     lossless: Vec<f64>,
     flooded: Vec<f64>,
     gbps: Vec<f64>,
@@ -115,7 +113,6 @@ impl Contestant {
             name,
             side,
             refused: false,
-            streams: 1,
             lossless: Vec::new(),
             flooded: Vec::new(),
             gbps: Vec::new(),
@@ -132,7 +129,7 @@ impl Contestant {
             let passed = Flood::search(network, self.job, sender);
             network.drop_frames(false);
             let passed = passed.ok_or("nothing passes")?;
-            let gbps = network.tcp_gbps(self.job, self.streams);
+            let gbps = network.tcp_gbps(self.job, 1);
             drop(running);
             Ok((passed, gbps))
         });
@@ -204,32 +201,6 @@ fn measure(network: &Network, job: Job, reports: &mut [Report; 2]) {
         println!(
             "ports: the sender reaches less than {HEADROOM} times the rate of {title}: it may be what limits it"
         );
-    }
-}
-
-/// TCP streams through workers: enough that each worker has some.
-const STREAMS: u32 = 8;
-
-/// Measures routing on two workers beside routing on one thread, a round of each after the other.
-fn measure_workers(network: &Network, reports: &mut [Report; 2]) {
-    let sender = network.sender_limit();
-    let ways = [
-        ("AF_XDP, 2 workers", "xdp", 2),
-        ("AF_XDP", "xdp", 1),
-        ("AF_PACKET, 2 workers", "packet", 2),
-        ("AF_PACKET", "packet", 1),
-    ];
-    let mut contestants = ways.map(|(name, access, workers)| Contestant {
-        streams: STREAMS,
-        ..Contestant::new(Job::Route, name, Side::Workers(access, workers))
-    });
-    for _ in 0..WORKERS_ROUNDS {
-        for contestant in &mut contestants {
-            contestant.run(network, sender);
-        }
-    }
-    for pair in contestants.chunks(2) {
-        pair[0].beside(&pair[1], "1 worker", reports);
     }
 }
 

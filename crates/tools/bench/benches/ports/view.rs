@@ -4,23 +4,21 @@
 //! the sender's core: in use it is on another machine.
 
 use super::flood::set_destination;
-use super::forwarder::{Running, forward, ready, until_input_ends};
+use super::forwarder::{forward, ready, until_input_ends};
 use super::network::{B, Network};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use super::turns::{InTurn, SLICES, flood, flood_in_turns, order, sending_port};
 use stateplane_bench::switch::{compile, compile_text};
 use stateplane_bench::view::{InView, SOURCES, Sources, in_view};
-use stateplane_bench::{Report, frame};
+use stateplane_bench::{Interval, PAIRS, Report, frame};
 use stateplane_eval::approsync::engine_file;
-use stateplane_host::ports::{Access, Port, PortSpec};
+use stateplane_host::ports::{Access, PortSpec};
 use stateplane_host::switch::SwitchFile;
 use stateplane_host::sync::{GroupFile, SyncServer};
 use stateplane_native::{Compiled, Options};
 use stateplane_sync_setup::CONTROL_PORT;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStdout};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -31,27 +29,12 @@ const PROGRAMS: [(&str, &str); 3] = [
     ("firewall", "bench/p4/firewall.p4"),
 ];
 
-/// Pairs of a program in view and as it is, one after the other.
-const PAIRS: usize = 10;
-
-/// Standard errors on each side of the mean in an interval of 95 %: Student's distribution with one degree of
-/// freedom less than there are pairs.
-const QUANTILE: f64 = 2.262;
-
-/// Slices of a pair. The two programs take turns, so that what slows the machine for longer than a slice slows
-/// both: the one whose turn it is not is stopped, as are its hosts.
-const SLICES: usize = 100;
-
-/// Seconds of a slice's flood, and frames that it repeats.
-const FLOOD_S: f64 = 0.02;
+/// Frames that a flood repeats.
 const FRAMES: usize = 16_384;
 
 /// Round trips of a slice, behind some that are not measured.
 const TRIPS: usize = 40;
 const FIRST: usize = 10;
-
-/// Time for an engine to hear of its switch again, and for frames to leave a switch before it is stopped.
-const SETTLE: Duration = Duration::from_millis(5);
 
 /// Addresses: of the switch for its engine, of the engine, of the host that answers.
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 1);
@@ -118,25 +101,13 @@ pub fn measure(networks: [&Network; 2], reports: &mut [Report; 2]) {
             ("throughput", rate as fn(&Turn) -> f64),
             ("round trip", trip),
         ] {
-            let (mean, half) = interval(plain, seen, of);
+            let ratios = std::array::from_fn(|pair| of(&seen[pair]) / of(&plain[pair]));
             println!(
-                "ports: {name} in view: {mean:.3} of the plain program's {what}, {:.3} to {:.3} with 95 % \
-                 ({PAIRS} pairs)",
-                mean - half,
-                mean + half
+                "ports: {name} in view, {what} against the plain program's: {}",
+                Interval::of(ratios)
             );
         }
     }
-}
-
-/// Mean of the ratios of pairs, and half of its interval.
-fn interval(plain: &[Turn], seen: &[Turn], of: fn(&Turn) -> f64) -> (f64, f64) {
-    let ratios: Vec<f64> = seen.iter().zip(plain).map(|(s, p)| of(s) / of(p)).collect();
-    let count = ratios.len() as f64;
-    let mean = ratios.iter().sum::<f64>() / count;
-    let squares = ratios.iter().map(|ratio| (ratio - mean).powi(2));
-    let deviation = (squares.sum::<f64>() / (count - 1.0)).sqrt();
-    (mean, QUANTILE * deviation / count.sqrt())
 }
 
 fn median<T>(measured: &[T], of: fn(&T) -> f64) -> f64 {
@@ -148,109 +119,39 @@ fn median<T>(measured: &[T], of: fn(&T) -> f64) -> f64 {
 /// Measures the program as it is and in view, each in a network of its own.
 fn measure_pair(networks: [&Network; 2], path: &str) -> Result<[Turn; 2], String> {
     let mut sides = [
-        Side::start(networks[0], path, false)?,
-        Side::start(networks[1], path, true)?,
+        start(networks[0], path, false)?,
+        start(networks[1], path, true)?,
     ];
-    // The order changes from slice to slice.
-    let order = |slice: usize| [slice % 2, 1 - slice % 2];
     let mut trips = [Vec::new(), Vec::new()];
     for slice in 0..SLICES {
         for side in order(slice) {
-            trips[side].extend(sides[side].trips()?);
+            trips[side].extend(slice_of_trips(&mut sides[side])?);
         }
     }
-    let before = networks.map(|network| {
-        network.drop_frames(true);
-        network.received("b0")
-    });
-    for slice in 0..SLICES {
-        for side in order(slice) {
-            sides[side].flood()?;
-        }
-    }
-    let after = networks.map(|network| {
-        let received = network.received("b0");
-        network.drop_frames(false);
-        received
-    });
+    let frames_per_s = flood_in_turns(networks, &mut sides)?;
     Ok([0, 1].map(|side| Turn {
-        frames_per_s: (after[side] - before[side]) as f64 / (FLOOD_S * SLICES as f64),
+        frames_per_s: frames_per_s[side],
         round_trip_ns: median(&trips[side], |trip| *trip),
     }))
 }
 
-/// A network whose processes run only while it is their turn.
-struct Side {
-    /// The switch, the engine if its program is in view, the host that answers, and last the client.
-    children: Vec<Child>,
-    answers: BufReader<ChildStdout>,
+/// Starts a switch, its engine if its program is in view, the host that answers, and the client.
+fn start(network: &Network, path: &str, seen: bool) -> Result<InTurn, String> {
+    let how = if seen { "view" } else { "plain" };
+    let mut children = vec![ready(network.role("r", &["view-switch", path, how]))?];
+    if seen {
+        let engine = network.role_beside("s", "a", &["view-engine", path]);
+        children.push(ready(engine)?);
+    }
+    children.push(ready(network.role("b", &["view-server"]))?);
+    children.push(ready(network.role("a", &["view-client", path]))?);
+    InTurn::new(children)
 }
 
-impl Side {
-    /// Starts the processes, and stops them when they are ready.
-    fn start(network: &Network, path: &str, seen: bool) -> Result<Side, String> {
-        let how = if seen { "view" } else { "plain" };
-        let mut children = vec![ready(network.role("r", &["view-switch", path, how]))?];
-        if seen {
-            let engine = network.role_beside("s", "a", &["view-engine", path]);
-            children.push(ready(engine)?);
-        }
-        children.push(ready(network.role("b", &["view-server"]))?);
-        let mut client = ready(network.role("a", &["view-client", path]))?;
-        let answers = client.stdout.take().ok_or("the client has no output")?;
-        children.push(client);
-        let side = Side {
-            children,
-            answers: BufReader::new(answers),
-        };
-        side.signal(Signal::SIGSTOP)?;
-        Ok(side)
-    }
-
-    fn signal(&self, signal: Signal) -> Result<(), String> {
-        for child in &self.children {
-            let id = Pid::from_raw(child.id().cast_signed());
-            kill(id, signal).map_err(|error| format!("{signal}: {error}"))?;
-        }
-        Ok(())
-    }
-
-    /// The client's answer to `command`.
-    fn ask(&mut self, command: &str) -> Result<String, String> {
-        self.signal(Signal::SIGCONT)?;
-        std::thread::sleep(SETTLE);
-        let mut answer = String::new();
-        let client = self.children.last_mut();
-        let input = client.and_then(|client| client.stdin.as_mut());
-        let asked = writeln!(input.ok_or("the client has no input")?, "{command}");
-        let heard = asked.and_then(|()| self.answers.read_line(&mut answer));
-        heard.map_err(|error| format!("the client: {error}"))?;
-        std::thread::sleep(SETTLE);
-        self.signal(Signal::SIGSTOP)?;
-        Ok(answer)
-    }
-
-    /// Times of a slice's round trips in ns.
-    fn trips(&mut self) -> Result<Vec<f64>, String> {
-        let answer = self.ask("trips")?;
-        serde_json::from_str(&answer).map_err(|_| "the client ended".to_owned())
-    }
-
-    /// Floods for a slice.
-    fn flood(&mut self) -> Result<(), String> {
-        match self.ask("flood")?.trim() {
-            "flooded" => Ok(()),
-            _ => Err("the sender ended".to_owned()),
-        }
-    }
-}
-
-impl Drop for Side {
-    fn drop(&mut self) {
-        // A stopped process does not see the end of its input.
-        let _ = self.signal(Signal::SIGCONT);
-        drop(Running::Switch(std::mem::take(&mut self.children)));
-    }
+/// Times of a slice's round trips in ns.
+fn slice_of_trips(side: &mut InTurn) -> Result<Vec<f64>, String> {
+    let answer = side.ask("trips")?;
+    serde_json::from_str(&answer).map_err(|_| "the client ended".to_owned())
 }
 
 /// The role of the switch.
@@ -347,7 +248,7 @@ pub fn run_view_client(path: &str) {
                 println!("{}", trips.expect("it is data"));
             }
             _ => {
-                flood(port.get_or_insert_with(sender), &frames);
+                flood(port.get_or_insert_with(sending_port), &frames);
                 println!("flooded");
             }
         }
@@ -391,24 +292,4 @@ fn flood_frames(path: &str) -> Vec<Vec<u8>> {
         frame
     });
     frames.collect()
-}
-
-/// The port that floods.
-fn sender() -> Port {
-    let spec = PortSpec::Interface {
-        name: "a0".to_owned(),
-        access: Access::Packet,
-    };
-    Port::open(&spec).expect("the interface opens")
-}
-
-/// Sends frames for [`FLOOD_S`].
-fn flood(port: &mut Port, frames: &[Vec<u8>]) {
-    let end = Instant::now() + Duration::from_secs_f64(FLOOD_S);
-    for batch in frames.chunks(32).cycle() {
-        if Instant::now() >= end {
-            break;
-        }
-        port.send(batch, 0);
-    }
 }

@@ -2,26 +2,20 @@
 //! flows of its own, and beside it a store that answers for them at once; all workers share the
 //! table of flows.
 
-use crate::processors::on_processors;
+use crate::turns::{Work, beside_other, two_beside_one};
+use crate::{BURST, Forwarding, Loaded};
 use stateplane_apps::app;
 use stateplane_apps::measured::{Packet, Place};
 use stateplane_bench::chain::{Chain, store_of};
 use stateplane_bench::switch::{Bench, replies};
-use stateplane_bench::{Report, Sample, frame};
+use stateplane_bench::{Report, frame};
 use stateplane_host::switch::flow_hash;
-use stateplane_native::{Compiled, Native, Options};
-use stateplane_runtime::{Engine, Fellow};
-use std::cell::Cell;
+use stateplane_native::Native;
+use stateplane_runtime::Engine;
 use std::path::Path;
-
-/// Packets of all workers in a go.
-const PACKETS: usize = 100_000;
 
 /// The port to the store.
 const STORE: u16 = 2;
-
-/// Packets of a worker between two looks at what it sent to the store.
-const BURST: usize = 64;
 
 /// Time from one burst to the next, in µs, in which held copies of requests come back.
 const PAUSE: u64 = 30_000;
@@ -29,7 +23,7 @@ const PAUSE: u64 = 30_000;
 /// An application, loaded.
 struct Application {
     name: &'static str,
-    compiled: Compiled,
+    loaded: Loaded,
     config: String,
     is_replicated: bool,
 }
@@ -39,23 +33,34 @@ struct Lane {
     switch: Bench<Native>,
     chain: Chain,
     frames: Vec<Vec<u8>>,
+    /// Number of the frame that is next.
+    next: usize,
     /// Requests that the store has yet to answer.
     requests: Vec<Vec<u8>>,
 }
 
-/// Measures all applications.
-pub fn measure(report: &mut Report) {
+/// Flows of an application.
+struct Flows<'a> {
+    application: &'a Application,
+    number: u64,
+}
+
+/// Measures all applications, their many flows beside a program that shares nothing.
+pub fn measure(report: &mut Report, nothing_shared: (&str, &Forwarding)) {
     for name in ["counter", "firewall", "load-balancer", "nat"] {
         for is_replicated in [false, true] {
-            let application = Application::load(name, is_replicated);
+            let application = &Application::load(name, is_replicated);
             let kind = if is_replicated { "replicated" } else { "alone" };
-            for (flows, of) in [(256, "256 flows"), (1, "one flow")] {
-                let waits = Cell::new(0);
-                let run = |workers| application.run(workers, flows, &waits);
-                let row = format!("{name}, {kind}, {of}: 2 workers");
-                report.compare(&row, || run(2), "1 worker", || run(1));
-                println!("{row}: {} lock waits in all rounds", waits.get());
-            }
+            let flows = |number| Flows {
+                application,
+                number,
+            };
+            let row = format!("{name}, {kind}, 256 flows");
+            let lanes = beside_other(report, &row, &flows(256), nothing_shared);
+            let waits = lanes.into_iter().map(Lane::lock_waits).sum::<u64>();
+            println!("workers: {row}: {waits} lock waits");
+            let row = format!("{name}, {kind}, one flow");
+            two_beside_one(report, &row, &flows(1));
         }
     }
 }
@@ -103,42 +108,32 @@ impl Application {
         let program = program.unwrap_or_else(|refused| panic!("{refused}"));
         Application {
             name,
-            compiled: Compiled::guarded(program).expect("the program loads"),
+            loaded: Loaded::new(program),
             config: config.replace("${id}", "1"),
             is_replicated,
         }
     }
+}
 
-    /// Lets `workers` pass all packets, each those of its flows; adds the locks that they found
-    /// taken to `waits`.
-    fn run(&self, workers: usize, flows: u64, waits: &Cell<u64>) -> Sample {
-        let lanes = self.lanes(workers, flows);
-        let at_work = lanes.iter().filter(|it| !it.frames.is_empty()).count();
-        let (sample, mut lanes) = on_processors(PACKETS, lanes, |mut lane: Lane| {
-            lane.pass(PACKETS / at_work);
-            lane
-        });
-        for lane in &mut lanes {
-            waits.set(waits.get() + lane.switch.engine().engine.state().lock_waits());
-        }
-        sample
-    }
+impl Work for Flows<'_> {
+    type Lane = Lane;
 
     /// Workers whose flows have leases.
-    fn lanes(&self, workers: usize, flows: u64) -> Vec<Lane> {
-        let first = self.compiled.engine(Options::default()).expect("an engine");
-        let engines = first.with_fellows(workers).into_iter();
+    fn lanes(&self, workers: usize, locks: bool) -> Vec<Lane> {
+        let application = self.application;
+        let engines = application.loaded.engines(workers, locks).into_iter();
         let mut lanes: Vec<Lane> = engines
             .map(|engine| Lane {
-                switch: Bench::new(engine, &self.config),
-                chain: Chain::new(&store_of(self.name), 1),
+                switch: Bench::new(engine, &application.config),
+                chain: Chain::new(&store_of(application.name), 1),
                 frames: Vec::new(),
                 requests: Vec::new(),
+                next: 0,
             })
             .collect();
-        let traffic = app(self.name).and_then(|app| app.traffic());
+        let traffic = app(application.name).and_then(|app| app.traffic());
         let traffic = traffic.expect("measuring traffic");
-        for flow in 0..flows {
+        for flow in 0..self.number {
             let datagram = traffic.datagram(&Packet {
                 place: Place { flow, packet: 1 },
                 number: flow,
@@ -157,31 +152,42 @@ impl Application {
             ..
         } in &mut lanes
         {
-            if self.is_replicated {
+            if application.is_replicated {
                 switch.converse(chain, frames);
             }
         }
+        lanes.retain(|lane| !lane.frames.is_empty());
         lanes
+    }
+
+    fn burst(&self, lane: &mut Lane) -> u64 {
+        lane.pass();
+        BURST as u64
     }
 }
 
 impl Lane {
-    /// Takes `count` packets through the switch, with what the store answers.
-    fn pass(&mut self, count: usize) {
-        let own = std::mem::take(&mut self.frames);
-        for (number, frame) in own.iter().cycle().take(count).enumerate() {
+    /// Takes a burst of packets through the switch, with what the store answers.
+    fn pass(&mut self) {
+        for _ in 0..BURST {
             let requests = &mut self.requests;
-            self.switch.frame(0, frame, |port, bytes| {
-                if port == STORE {
-                    requests.push(bytes.to_vec());
-                }
-            });
-            if number % BURST == BURST - 1 {
-                self.answer();
+            self.switch
+                .frame(0, &self.frames[self.next], |port, bytes| {
+                    if port == STORE {
+                        requests.push(bytes.to_vec());
+                    }
+                });
+            self.next += 1;
+            if self.next == self.frames.len() {
+                self.next = 0;
             }
         }
         self.answer();
-        self.frames = own;
+    }
+
+    /// Locks that its packets found taken.
+    fn lock_waits(mut self) -> u64 {
+        self.switch.engine().engine.state().lock_waits()
     }
 
     /// Has the store answer, and lets time pass if it had to.
