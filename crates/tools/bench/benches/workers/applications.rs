@@ -13,6 +13,8 @@ use stateplane_host::switch::flow_hash;
 use stateplane_native::Native;
 use stateplane_runtime::Engine;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The port to the store.
 const STORE: u16 = 2;
@@ -37,6 +39,8 @@ struct Lane {
     next: usize,
     /// Requests that the store has yet to answer.
     requests: Vec<Vec<u8>>,
+    /// Time of all workers, in µs: they share registers with times in them.
+    clock: Arc<AtomicU64>,
 }
 
 /// Flows of an application.
@@ -122,6 +126,7 @@ impl Work for Flows<'_> {
     fn lanes(&self, workers: usize, locks: bool) -> Vec<Lane> {
         let application = self.application;
         let engines = application.loaded.engines(workers, locks).into_iter();
+        let clock = Arc::new(AtomicU64::new(0));
         let mut lanes: Vec<Lane> = engines
             .map(|engine| Lane {
                 switch: Bench::new(engine, &application.config),
@@ -129,6 +134,7 @@ impl Work for Flows<'_> {
                 frames: Vec::new(),
                 requests: Vec::new(),
                 next: 0,
+                clock: clock.clone(),
             })
             .collect();
         let traffic = app(application.name).and_then(|app| app.traffic());
@@ -169,6 +175,10 @@ impl Work for Flows<'_> {
 impl Lane {
     /// Takes a burst of packets through the switch, with what the store answers.
     fn pass(&mut self) {
+        let now = self.clock.load(Ordering::Relaxed);
+        if now > self.switch.now {
+            self.advance(now);
+        }
         for _ in 0..BURST {
             let requests = &mut self.requests;
             self.switch
@@ -205,12 +215,19 @@ impl Lane {
             }
         }
         if had_any {
-            let requests = &mut self.requests;
-            self.switch.advance(self.switch.now + PAUSE, |port, bytes| {
-                if port == STORE {
-                    requests.push(bytes.to_vec());
-                }
-            });
+            let now = self.switch.now + PAUSE;
+            self.clock.fetch_max(now, Ordering::Relaxed);
+            self.advance(now);
         }
+    }
+
+    /// Lets time pass to `now`.
+    fn advance(&mut self, now: u64) {
+        let requests = &mut self.requests;
+        self.switch.advance(now, |port, bytes| {
+            if port == STORE {
+                requests.push(bytes.to_vec());
+            }
+        });
     }
 }
