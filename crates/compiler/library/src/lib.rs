@@ -29,6 +29,17 @@ pub fn text(path: &str) -> Option<&'static str> {
     found.map(|(_, text)| *text)
 }
 
+/// The path, as [`path_of`] gives it, of the file of the library of which the file at `path` is a copy: one in
+/// another folder, with the same text.
+pub fn copied(path: &str, copy: &str) -> Option<String> {
+    let found = LIBRARY.iter().find(|(name, text)| {
+        let below = name.strip_prefix("lib/");
+        below.is_some_and(|below| path == below || path.ends_with(&format!("/{below}")))
+            && *text == copy
+    });
+    found.map(|(name, _)| path_of(name))
+}
+
 /// Options that search the built-in folders after those of `options`.
 pub fn with_library(mut options: Options) -> Options {
     options.include_dirs.push(path_of("include"));

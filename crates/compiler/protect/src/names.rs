@@ -2,7 +2,7 @@
 
 use crate::annotation::Mode;
 use stateplane_diagnostics::SourceMap;
-use stateplane_library::{WithLibrary, with_library};
+use stateplane_library::{WithLibrary, copied, with_library};
 use stateplane_syntax::tree::{Declaration, Program};
 use stateplane_syntax::{MemoryLoader, Options, parse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +37,15 @@ pub struct Declared {
 }
 
 /// Names of constants, structs, parsers, controls, functions and instances at the top level, in
-/// order, by the path of the file that declares them.
+/// order, by the path of the file that declares them; of a copy of a file of the library by the path of that one.
 pub fn declared(tree: &Program, sources: &SourceMap) -> BTreeMap<String, Vec<Declared>> {
+    let paths: BTreeMap<_, String> = sources
+        .files()
+        .map(|(id, file)| {
+            let path = copied(file.name(), file.text());
+            (id, path.unwrap_or_else(|| file.name().to_owned()))
+        })
+        .collect();
     let mut names = BTreeMap::<String, Vec<Declared>>::new();
     for declaration in &tree.declarations {
         let (name, is_instance) = match declaration {
@@ -50,8 +57,8 @@ pub fn declared(tree: &Program, sources: &SourceMap) -> BTreeMap<String, Vec<Dec
             Declaration::Instantiation(d) => (&d.name, true),
             _ => continue,
         };
-        let file = sources.get(name.span.file).map_or("", |file| file.name());
-        names.entry(file.to_owned()).or_default().push(Declared {
+        let file = paths.get(&name.span.file).cloned().unwrap_or_default();
+        names.entry(file).or_default().push(Declared {
             name: name.to_string(),
             is_instance,
         });

@@ -76,6 +76,22 @@ fn kind(element: &str, statements: &str) -> Kind {
     plan.groups[0].kind
 }
 
+/// A program may find its own copies of the library's files, as with `-I p4/lib`.
+#[test]
+fn a_copy_of_a_file_of_the_library_is_that_file() {
+    let headers = stateplane_library::text("lib/headers.p4").expect("a file of the library");
+    let main = "../../../bench/p4/packet_counter.p4";
+    let reading = |path: &str| {
+        if path.ends_with("bench/p4/headers.p4") {
+            Some(headers.to_owned())
+        } else {
+            read(path)
+        }
+    };
+    let made = synchronised(&file(main, reading), Selection::Annotated);
+    assert!(made.program.is_some(), "{}", told(&made));
+}
+
 #[test]
 fn programs_are_synchronised() {
     programs_are_edited("synced", annotated);
