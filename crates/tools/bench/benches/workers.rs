@@ -1,6 +1,8 @@
 //! Workers in memory: packets per second of two beside one, each with a switch of its own
 //! on a thread of its own, and registers that they share. All take turns of 20 ms.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks")]
+
 #[path = "workers/applications.rs"]
 mod applications;
 #[path = "workers/crew.rs"]

@@ -83,17 +83,17 @@ fn in_turn<const N: usize>(contestants: [&dyn Fn() -> f64; N]) -> [[f64; PAIRS];
         // Caches and branch predictors have seen the work before it counts.
         slice();
     }
-    let mut rates = [[0.0; PAIRS]; N];
-    for pair in 0..PAIRS {
+    let mut pairs = [[0.0; N]; PAIRS];
+    for rates in &mut pairs {
         for turn in 0..SLICES {
             for at in 0..N {
                 // Another one begins each time.
                 let at = (at + turn) % N;
-                rates[at][pair] += contestants[at]() / SLICES as f64;
+                rates[at] += contestants[at]() / SLICES as f64;
             }
         }
     }
-    rates
+    std::array::from_fn(|at| pairs.map(|rates| rates[at]))
 }
 
 /// Adds the first rates beside those of one worker.
