@@ -80,7 +80,7 @@ fn kind(element: &str, statements: &str) -> Kind {
 #[test]
 fn a_copy_of_a_file_of_the_library_is_that_file() {
     let headers = stateplane_library::text("lib/headers.p4").expect("a file of the library");
-    let main = "../../../bench/p4/packet_counter.p4";
+    let main = "../../../../bench/p4/packet_counter.p4";
     let reading = |path: &str| {
         if path.ends_with("bench/p4/headers.p4") {
             Some(headers.to_owned())
