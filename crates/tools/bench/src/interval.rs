@@ -9,6 +9,11 @@ pub const PAIRS: usize = 10;
 /// freedom less than there are pairs.
 const QUANTILE: f64 = 2.262;
 
+/// Mean of the values of all pairs.
+pub fn mean(values: &[f64; PAIRS]) -> f64 {
+    values.iter().sum::<f64>() / PAIRS as f64
+}
+
 /// Mean of the ratios of pairs, with the interval in which it lies with a probability of 95 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -21,7 +26,7 @@ impl Interval {
     /// The interval of `ratios`.
     pub fn of(ratios: [f64; PAIRS]) -> Interval {
         let count = PAIRS as f64;
-        let mean = ratios.iter().sum::<f64>() / count;
+        let mean = mean(&ratios);
         let squares = ratios.iter().map(|ratio| (ratio - mean).powi(2));
         let deviation = (squares.sum::<f64>() / (count - 1.0)).sqrt();
         Interval {

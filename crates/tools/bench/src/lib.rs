@@ -18,9 +18,11 @@ pub mod loopback;
 mod measure;
 mod numbers;
 pub mod peers;
+mod processor;
 pub mod switch;
 pub mod view;
 
-pub use interval::{Interval, PAIRS};
+pub use interval::{Interval, PAIRS, mean};
 pub use measure::{Figure, Report, Sample, copy, resident, timed};
 pub use numbers::Numbers;
+pub use processor::stay_on;

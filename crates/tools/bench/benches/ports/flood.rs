@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 const FLOWS: u16 = 64;
 const FRAME: usize = 60;
-const BATCH: usize = 32;
+/// Frames that a port is given at a time.
+pub const BATCH: usize = 32;
 /// Share of the frames that may be lost.
 const LOSS: f64 = 0.001;
 const TRIAL_S: f64 = 1.0;
@@ -39,6 +40,15 @@ pub fn frames(to: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// A port that floods by `interface`.
+pub fn sending_port(interface: &str) -> Port {
+    let spec = PortSpec::Interface {
+        name: interface.to_owned(),
+        access: Access::Packet,
+    };
+    Port::open(&spec).expect("the interface opens")
+}
+
 /// Frames that were sent.
 #[derive(Serialize, Deserialize)]
 pub struct Flood {
@@ -54,11 +64,7 @@ pub fn run(arguments: &[&str]) {
     };
     let rate: f64 = rate.parse().expect("a rate");
     let seconds: f64 = seconds.parse().expect("seconds");
-    let spec = PortSpec::Interface {
-        name: interface.to_owned(),
-        access: Access::Packet,
-    };
-    let mut port = Port::open(&spec).expect("the interface opens");
+    let mut port = sending_port(interface);
     let frames = frames(to);
     let start = Instant::now();
     let end = start + Duration::from_secs_f64(seconds);

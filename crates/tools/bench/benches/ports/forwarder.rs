@@ -199,35 +199,28 @@ impl Side {
                 network.attempt(&network.namespace("r"), &job.begin())?;
                 Ok(Running::Kernel(network, job))
             }
-            Side::Switch(access) => start_switch(network, job, access, 1),
-            Side::Workers(access, workers) => start_switch(network, job, access, workers),
+            Side::Switch(access) => start_switch(network, job, access, 1).map(Running::Switch),
+            Side::Workers(access, workers) => {
+                start_switch(network, job, access, workers).map(Running::Switch)
+            }
         }
     }
 }
 
-impl Running<'_> {
-    /// The processes of a switch, which their owner ends.
-    pub fn into_children(mut self) -> Vec<Child> {
-        match &mut self {
-            Running::Switch(children) => std::mem::take(children),
-            Running::Kernel(..) => Vec::new(),
-        }
-    }
-}
-
-fn start_switch<'a>(
-    network: &'a Network,
+/// Starts the processes of a switch on `workers` threads, whose ports have this access.
+pub fn start_switch(
+    network: &Network,
     job: Job,
     access: &str,
     workers: usize,
-) -> Result<Running<'a>, String> {
+) -> Result<Vec<Child>, String> {
     let mut children = Vec::new();
     if job == Job::ReplicatedNat {
         children.push(ready(network.role("s", &["store"]))?);
     }
     let arguments = ["switch", job.name(), access, &workers.to_string()];
     children.push(ready(network.role("r", &arguments))?);
-    Ok(Running::Switch(children))
+    Ok(children)
 }
 
 /// Waits until a process says that it is ready, or why it is not.

@@ -5,10 +5,10 @@
 //!
 //! One namespace sends, one forwards, one receives; offloads are off everywhere. The sender
 //! has a core for itself. Needs root, `ip`, `ethtool`, `nft`, `iperf3`, `taskset` and two
-//! cores; says so and writes nothing where they are missing. Takes about ten minutes;
+//! cores; says so and writes nothing where they are missing. The jobs take about ten minutes;
 //! `-- nat`, `bridge` or `route` measures one job. `-- workers` measures routing on two workers
-//! beside routing on one, for which all processes share the cores. `-- view` measures programs in view
-//! of the control plane beside the same ones as they are, in ten pairs (six minutes).
+//! beside routing on one, for which all processes share the cores (seven minutes). `-- view` measures programs
+//! in view of the control plane beside the same ones as they are (six minutes). Both in ten pairs.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -1,13 +1,13 @@
 //! Two networks that take turns, so that what slows the machine for longer than a slice slows both: the processes
 //! of the one whose turn it is not are stopped.
 
-use super::flood::frames;
-use super::forwarder::{Job, Running, Side, ready};
+use super::flood::{BATCH, frames, sending_port};
+use super::forwarder::{Job, Running, ready, start_switch};
 use super::network::{Network, R0};
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use stateplane_host::ports::{Access, Port, PortSpec};
+use stateplane_bench::stay_on;
+use stateplane_host::ports::Port;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
@@ -105,13 +105,11 @@ pub fn flood_in_turns(
 /// A switch that routes on so many workers, with a sender on so many processors.
 pub fn routing(
     network: &Network,
-    access: &'static str,
+    access: &str,
     workers: usize,
     senders: usize,
 ) -> Result<InTurn, String> {
-    let mut children = Side::Workers(access, workers)
-        .start(network, Job::Route)?
-        .into_children();
+    let mut children = start_switch(network, Job::Route, access, workers)?;
     children.push(ready(network.role("a", &["sender", &senders.to_string()]))?);
     InTurn::new(children)
 }
@@ -125,16 +123,14 @@ pub fn run_sender(processors: &str) {
     for (flow, frame) in frames(R0).into_iter().enumerate() {
         own[flow % processors].push(frame);
     }
-    let mut ports: Vec<Port> = own.iter().map(|_| sending_port()).collect();
+    let mut ports: Vec<Port> = own.iter().map(|_| sending_port("a0")).collect();
     println!("ready");
     for line in std::io::stdin().lines() {
         line.expect("a command");
         std::thread::scope(|scope| {
             for (processor, (port, frames)) in ports.iter_mut().zip(&own).enumerate() {
                 scope.spawn(move || {
-                    let mut set = CpuSet::new();
-                    set.set(processor).expect("so many processors");
-                    sched_setaffinity(Pid::from_raw(0), &set).expect("the processor is allowed");
+                    stay_on(processor);
                     flood(port, frames);
                 });
             }
@@ -143,19 +139,10 @@ pub fn run_sender(processors: &str) {
     }
 }
 
-/// The port that floods.
-pub fn sending_port() -> Port {
-    let spec = PortSpec::Interface {
-        name: "a0".to_owned(),
-        access: Access::Packet,
-    };
-    Port::open(&spec).expect("the interface opens")
-}
-
 /// Sends frames for a slice.
 pub fn flood(port: &mut Port, frames: &[Vec<u8>]) {
     let end = Instant::now() + Duration::from_secs_f64(FLOOD_S);
-    for batch in frames.chunks(32).cycle() {
+    for batch in frames.chunks(BATCH).cycle() {
         if Instant::now() >= end {
             break;
         }

@@ -3,10 +3,10 @@
 //! Frames go from `a` by the switch in `r` to `b`, and answers straight back. The engine is in `s`, and has
 //! the sender's core: in use it is on another machine.
 
-use super::flood::set_destination;
+use super::flood::{sending_port, set_destination};
 use super::forwarder::{forward, ready, until_input_ends};
 use super::network::{B, Network};
-use super::turns::{InTurn, SLICES, flood, flood_in_turns, order, sending_port};
+use super::turns::{InTurn, SLICES, flood, flood_in_turns, order};
 use stateplane_bench::switch::{compile, compile_text};
 use stateplane_bench::view::{InView, SOURCES, Sources, in_view};
 use stateplane_bench::{Interval, PAIRS, Report, frame};
@@ -248,7 +248,7 @@ pub fn run_view_client(path: &str) {
                 println!("{}", trips.expect("it is data"));
             }
             _ => {
-                flood(port.get_or_insert_with(sending_port), &frames);
+                flood(port.get_or_insert_with(|| sending_port("a0")), &frames);
                 println!("flooded");
             }
         }

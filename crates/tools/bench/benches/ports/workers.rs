@@ -4,7 +4,7 @@
 use super::forwarder::{Job, Side};
 use super::network::Network;
 use super::turns::{flood_in_turns, routing};
-use stateplane_bench::{Interval, PAIRS, Report};
+use stateplane_bench::{Interval, PAIRS, Report, mean};
 
 /// Accesses of the switch's ports, with their names in reports.
 const ACCESSES: [(&str, &str); 2] = [("AF_XDP", "xdp"), ("AF_PACKET", "packet")];
@@ -68,7 +68,6 @@ fn pairs(
 fn report(name: &str, measured: Result<[[f64; PAIRS]; 2], String>, mut add: impl FnMut(f64, f64)) {
     match measured {
         Ok([two, one]) => {
-            let mean = |figures: &[f64; PAIRS]| figures.iter().sum::<f64>() / PAIRS as f64;
             add(mean(&two), mean(&one));
             let ratios = Interval::of(std::array::from_fn(|pair| two[pair] / one[pair]));
             println!("ports: {name} against 1 worker: {ratios}");

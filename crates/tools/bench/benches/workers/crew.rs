@@ -1,7 +1,6 @@
 //! Workers that take turns with others: each on a thread that stays on a processor, as with `run --pin`.
 
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
+use stateplane_bench::stay_on;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -40,7 +39,7 @@ impl<'scope, L: Send + 'scope> Crew<'scope, L> {
             let (ended, rates) = channel();
             let thread = scope.spawn(move || {
                 stay_on(number);
-                // What the thread writes is on its own stack, and shares no line of the cache with another's.
+                // On the thread's own stack it shares no line of the cache with another worker's lane.
                 let mut lane = lane;
                 while let Ok(()) = begun.recv() {
                     ready.fetch_add(1, Ordering::AcqRel);
@@ -97,11 +96,4 @@ fn work(mut burst: impl FnMut() -> u64) -> f64 {
             return packets as f64 / spent.as_secs_f64();
         }
     }
-}
-
-/// Keeps the calling thread on a processor.
-fn stay_on(processor: usize) {
-    let mut set = CpuSet::new();
-    set.set(processor).expect("so many processors");
-    sched_setaffinity(Pid::from_raw(0), &set).expect("the processor is allowed");
 }

@@ -1,7 +1,7 @@
 //! Two workers beside one, in turns.
 
 use crate::crew::Crew;
-use stateplane_bench::{Interval, PAIRS, Report};
+use stateplane_bench::{Interval, PAIRS, Report, mean};
 use std::sync::atomic::AtomicUsize;
 
 /// Slices of each crew in a pair of measurements.
@@ -9,7 +9,7 @@ const SLICES: usize = 10;
 
 /// Work that workers share.
 pub trait Work: Sync {
-    /// What a worker needs for it.
+    /// A worker's part: its switch, and the packets that it passes.
     type Lane: Send;
 
     /// The lanes of so many workers, with locks or, for one alone, without; fewer if some have nothing to do.
@@ -19,9 +19,8 @@ pub trait Work: Sync {
     fn burst(&self, lane: &mut Self::Lane) -> u64;
 }
 
-/// Measures `work` on two workers and, as `run` does it, on one without locks; they take turns. Gives the
-/// lanes of all back.
-pub fn two_beside_one<W: Work>(report: &mut Report, name: &str, work: &W) -> Vec<W::Lane> {
+/// Measures `work` on two workers and, as `run` does it, on one without locks; they take turns.
+pub fn two_beside_one<W: Work>(report: &mut Report, name: &str, work: &W) {
     let ready = [const { AtomicUsize::new(0) }; 2];
     let burst = |lane: &mut W::Lane| work.burst(lane);
     std::thread::scope(|scope| {
@@ -31,12 +30,11 @@ pub fn two_beside_one<W: Work>(report: &mut Report, name: &str, work: &W) -> Vec
         add(report, &format!("{name}: 2 workers"), &rates);
         let gain = Interval::of(gains(&rates));
         println!("workers: {name}: 2 workers against one: {gain}");
-        [two, one].into_iter().flat_map(Crew::end).collect()
-    })
+    });
 }
 
 /// The same beside `other`, which gains what two processors give, and beside one worker that takes locks:
-/// all take turns.
+/// all take turns. Gives the lanes of the three crews of `work` back.
 pub fn beside_other<W: Work, O: Work>(
     report: &mut Report,
     name: &str,
@@ -70,8 +68,6 @@ pub fn beside_other<W: Work, O: Work>(
         report.measure(&name_of_gain, "times", own, others_name, others_own);
         let against = Interval::of(std::array::from_fn(|pair| gains[pair] / others_gains[pair]));
         println!("workers: {name}: gain against that of {others_name}: {against}");
-        others_two.end();
-        others_one.end();
         let crews = [two, locked, one];
         crews.into_iter().flat_map(Crew::end).collect()
     })
@@ -103,8 +99,4 @@ fn add(report: &mut Report, name: &str, [rates, one]: &[[f64; PAIRS]; 2]) {
 
 fn gains([two, one]: &[[f64; PAIRS]; 2]) -> [f64; PAIRS] {
     std::array::from_fn(|pair| two[pair] / one[pair])
-}
-
-fn mean(values: &[f64; PAIRS]) -> f64 {
-    values.iter().sum::<f64>() / PAIRS as f64
 }

@@ -21,7 +21,7 @@ const READS: Duration = Duration::from_millis(1);
 /// The register of the counters' program that is not in view, and as large as the one that is.
 const BESIDE: &str = "Process.beside";
 
-/// Positions of the switches: the one with 2^8 locations, and the one with 2^16.
+/// Positions of the two switches: the one with 2^8 locations, and the one with 2^16.
 const FEW: usize = 0;
 const MANY: usize = 1;
 
@@ -104,7 +104,7 @@ fn turn(
     operation: impl Fn(&mut Side) -> Result<(), EvalError>,
 ) -> Result<Duration, EvalError> {
     let sweep = switches[MANY].served.sweep();
-    switches[FEW + MANY - at].served.stand_still(true);
+    switches[1 - at].served.stand_still(true);
     let side = &mut switches[at];
     side.served.stand_still(false);
     let end = Instant::now() + sweep;
