@@ -12,7 +12,7 @@ pub(crate) struct UnitCheck {
     units: BTreeMap<u32, (String, u64)>,
     /// Atomic blocks around the present statement.
     depth: u32,
-    /// Units that the outermost of them has named.
+    /// Units that the outermost of them named last.
     named: BTreeMap<String, Vec<u64>>,
 }
 
@@ -48,20 +48,12 @@ impl UnitCheck {
         }
     }
 
-    /// A block names units. Those that it named first are locked, so that it can only name them
-    /// again.
+    /// A block names units. It keeps those that it named before if these are among them, and lets go
+    /// of them otherwise.
     pub(crate) fn names(&mut self, units: &str, numbers: &[u64]) {
-        match self.named.get(units) {
-            None => {
-                self.named.insert(units.to_owned(), numbers.to_vec());
-            }
-            Some(named) => {
-                let other = numbers.iter().find(|number| !named.contains(number));
-                assert!(
-                    other.is_none(),
-                    "a block that named {named:?} of the units `{units}` names {numbers:?}"
-                );
-            }
+        let named = self.named.entry(units.to_owned()).or_default();
+        if !numbers.iter().all(|number| named.contains(number)) {
+            *named = numbers.to_vec();
         }
     }
 

@@ -103,6 +103,24 @@ impl Held {
         waits
     }
 
+    /// Holds the locks at these offsets: nothing happens if it does already, else it lets go of its
+    /// own first, so that it waits for none while it has others. Gives what
+    /// [`take_in_order`](Self::take_in_order) does.
+    fn change_to(
+        &mut self,
+        wanted: [usize; MOST_UNITS],
+        take: impl FnMut(usize) -> bool,
+        release: impl FnMut(usize),
+    ) -> u64 {
+        let mut wanted_ones = wanted.iter().filter(|offset| **offset != NONE);
+        if wanted_ones.all(|offset| self.offsets().contains(offset)) {
+            return 0;
+        }
+        let before = std::mem::take(self);
+        before.offsets().iter().copied().for_each(release);
+        self.take_in_order(wanted, take)
+    }
+
     fn offsets(&self) -> &[usize] {
         let Held(offsets, count) = self;
         &offsets[..*count]
@@ -204,13 +222,14 @@ impl Locks {
         }
     }
 
-    /// Takes the locks of units, unless the block has named units of the domain before. Their order
-    /// keeps blocks that need the same two units from waiting for each other.
+    /// Takes the locks of units, and lets go of others of the domain. If the block holds all of them,
+    /// it keeps what it holds. Their order keeps blocks that need the same two units from waiting for
+    /// each other.
     pub(crate) fn lock_units(&mut self, domain: Option<usize>, numbers: &[u64]) {
         let (Some(shared), Some(domain)) = (&self.shared, domain) else {
             return;
         };
-        if self.depth == 0 || self.held[domain].is_some() {
+        if self.depth == 0 {
             return;
         }
         let placement = shared.placements[domain];
@@ -218,9 +237,11 @@ impl Locks {
         for (wanted, number) in wanted.iter_mut().zip(numbers) {
             *wanted = placement.offset(*number).unwrap_or(NONE);
         }
-        let mut held = Held::default();
-        self.waits += held.take_in_order(wanted, |offset| take(shared.memory.flag(offset)));
-        self.held[domain] = Some(held);
+        self.waits += self.held[domain].get_or_insert_default().change_to(
+            wanted,
+            |offset| take(shared.memory.flag(offset)),
+            |offset| shared.memory.flag(offset).release(),
+        );
     }
 
     /// Takes the lock of a domain for the element at `index`, unless the block holds it.

@@ -196,7 +196,8 @@ impl<'p> Domains<'p> {
         let Some(group) = self.groups[it.array] else {
             return;
         };
-        if it.surely.iter().any(|at| self.groups[at] == Some(group)) {
+        let has = it.surely.iter().any(|at| self.groups[at] == Some(group));
+        if has && !self.is_change_of_units(run, it) {
             return;
         }
         for element in it.maybe.iter() {
@@ -211,6 +212,14 @@ impl<'p> Domains<'p> {
                 });
             }
         }
+    }
+
+    /// True if a block names units and may hold others, which it lets go of before it takes these
+    /// behind all that it holds.
+    fn is_change_of_units(&self, run: &Run<'_>, it: &Use) -> bool {
+        let mut before = it.maybe.iter().filter_map(|at| run.elements.get_index(at));
+        let is_other = |(array, index): &(usize, Symbol)| *array == it.array && *index != it.index;
+        self.is_units(it.array) && before.any(|(element, _)| is_other(element))
     }
 
     /// The domains in an order that all blocks keep.

@@ -184,30 +184,67 @@ impl Gen<'_, '_> {
         });
     }
 
-    /// Takes the locks of units of a domain, unless the block holds some: the lower one first, so
-    /// that blocks that need the same two units do not wait for each other.
+    /// Takes the locks of units of a domain: the lower one first, so that blocks that need the same
+    /// two units do not wait for each other. If the block holds others, it lets go of these first, so
+    /// that it waits for none while it has one; if it holds all of them, nothing happens.
     pub(super) fn lock_units(&mut self, domain: usize, numbers: Vec<Value>) {
         let placements = self.plan.locks.as_ref().map(|it| &it.placements);
-        let Some(placement) = placements.and_then(|it| it.get(domain)) else {
+        let Some(&placement) = placements.and_then(|it| it.get(domain)) else {
             return;
         };
-        self.unless_held(domain, |g| {
-            let mut cells = Vec::new();
-            for number in numbers {
-                let count = g.number(placement.length);
-                let exists = g.b.ins().icmp(IntCC::UnsignedLessThan, number, count);
-                let index = Index::If(exists, number);
-                cells.extend(g.lock_cell(domain, index));
+        let Some(own) = self.locks.own.filter(|_| self.live && self.locks.depth > 0) else {
+            return;
+        };
+        if placement.stride == 0 {
+            return self.lock(domain, Index::Missing);
+        }
+        let mut cells = Vec::new();
+        for number in numbers {
+            let count = self.number(placement.length);
+            let exists = self.b.ins().icmp(IntCC::UnsignedLessThan, number, count);
+            let index = Index::If(exists, number);
+            cells.extend(self.lock_cell(domain, index));
+        }
+        cells.truncate(self.locks.domains[domain].cells.len());
+        self.sort(&mut cells);
+        let (taken, held) = self.lock_held(domain);
+        let taken = self.known(taken);
+        if taken == Some(0) {
+            return self.take_units(domain, cells);
+        }
+        let mut has_all = self.b.ins().iconst(types::I8, 1);
+        for &cell in &cells {
+            let mut has = self.compared(IntCC::Equal, cell, own);
+            for &other in &held {
+                let is_this = self.compared(IntCC::Equal, cell, other);
+                has = self.either(has, is_this);
             }
-            cells.truncate(g.locks.domains[domain].cells.len());
-            g.sort(&mut cells);
-            for &cell in &cells {
-                g.take(cell);
+            has_all = self.both(has_all, has);
+        }
+        let [change, kept] = [(); 2].map(|()| self.block());
+        if taken.is_some() {
+            self.b.set_cold_block(change);
+        }
+        self.branch(has_all, kept, change);
+        if self.go_on(change) {
+            for cell in held {
+                self.release(cell);
             }
-            // The engine's own cell stands for those that this block does not need.
-            cells.extend(g.locks.own);
-            g.hold(domain, 1, &cells);
-        });
+            self.take_units(domain, cells);
+            self.jump(kept);
+        }
+        self.go_on(kept);
+        self.set_number(self.locks.domains[domain].taken, 1);
+    }
+
+    /// Takes the locks in these cells, of which the block holds none.
+    fn take_units(&mut self, domain: usize, mut cells: Vec<Value>) {
+        for &cell in &cells {
+            self.take(cell);
+        }
+        // The engine's own cell stands for those that this block does not need.
+        cells.extend(self.locks.own);
+        self.hold(domain, 1, &cells);
     }
 
     /// Orders addresses, the lowest first, and puts the engine's own cell in place of what is there
