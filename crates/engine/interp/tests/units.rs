@@ -46,11 +46,19 @@ fn others_may_not() {
 }
 
 #[test]
-fn a_block_names_its_units_once() {
-    let body = "@atomic { @atomic @uses(\"u\", one) { } @atomic @uses(\"u\", two) { } }";
+fn a_block_that_names_others_may_use_only_these() {
+    let named =
+        "@atomic @uses(\"u\", one) { } items.read(v, one * 4); @atomic @uses(\"u\", two) { }";
+    let body = format!("@atomic {{ {named} items.read(v, two * 4 + 1); }}");
+    assert_eq!(objection(&body, [0, 1]), "");
+    let body = format!("@atomic {{ {named} items.read(v, one * 4 + 1); }}");
     assert_eq!(
-        objection(body, [0, 1]),
-        "a block that named [0] of the units `u` names [1]"
+        objection(&body, [0, 1]),
+        "the element 1 of `MyIngress.items` is in unit 0 of `u`, and the block named [1]"
     );
-    assert_eq!(objection(body, [1, 1]), "");
+    assert_eq!(objection(&body, [1, 1]), "");
+    // Of those that it has named, it keeps all.
+    let body = "@atomic { @atomic @uses(\"u\", one, two) { } @atomic @uses(\"u\", two) { }
+                items.read(v, one * 4); }";
+    assert_eq!(objection(body, [0, 1]), "");
 }

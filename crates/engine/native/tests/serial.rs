@@ -29,7 +29,7 @@ fn statement(numbers: &mut Numbers, depth: usize) -> String {
         format!("{unit} * 4 + {place}")
     };
     let array = |numbers: &mut Numbers| ["items", "more"][numbers.below(2)];
-    match numbers.below(if depth > 2 { 2 } else { 7 }) {
+    match numbers.below(if depth > 2 { 2 } else { 8 }) {
         0..=2 => {
             let (from, to) = (element(numbers), element(numbers));
             let (read, written) = (array(numbers), array(numbers));
@@ -49,6 +49,8 @@ fn statement(numbers: &mut Numbers, depth: usize) -> String {
             format!("for (bit<8> n = 0; n < 3; n = n + 1) {{ {inner} }}\n")
         }
         5 => "@atomic @apart { single.read(c, 0); single.write(0, c + 1); }\n".to_owned(),
+        // The block holds them.
+        6 => "@atomic @uses(\"u\", y, x) { }\n".to_owned(),
         _ => {
             let inner = statement(numbers, depth + 1);
             format!("if (id[5:3] == 6) {{ {inner} exit; }}\n")
@@ -62,6 +64,9 @@ fn program(seed: u64) -> Program {
         "",
         "if (id[0:0] == 1) { @atomic @uses(\"u\", y, x) { } }",
         "@atomic @uses(\"u\", x, y, x) { }",
+        // Others that the block lets go of; what it reads of them a fellow may have changed.
+        "@atomic @uses(\"u\", y) { } items.read(b, y * 4 + at);",
+        "if (id[1:0] != 1) { @atomic @uses(\"u\", z, x) { } }",
     ];
     let again = again[numbers.below(again.len())];
     let own = "own.read(c, id); own.write(id, c + 1);";
@@ -82,12 +87,13 @@ fn program(seed: u64) -> Program {
          control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
          control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
              bit<64> a = 0; bit<64> b = 0; bit<64> c = 0;\n\
-             bit<32> x; bit<32> y; bit<32> at;\n\
+             bit<32> x; bit<32> y; bit<32> z; bit<32> at;\n\
              apply {{\n\
                  bit<32> id = (bit<32>)s.ingress_global_timestamp;\n\
                  s.egress_spec = 1;\n\
                  hash(x, HashAlgorithm.crc32, 32w0, {{ id, 8w1 }}, 32w8);\n\
                  hash(y, HashAlgorithm.crc32, 32w0, {{ id, 8w2 }}, 32w8);\n\
+                 hash(z, HashAlgorithm.crc32, 32w0, {{ id, 8w4 }}, 32w8);\n\
                  hash(at, HashAlgorithm.crc32, 32w0, {{ id, 8w3 }}, 32w3);\n\
                  xs.write(id, x); ys.write(id, y);\n\
                  @atomic {{\n\

@@ -55,6 +55,57 @@ fn units_in_opposite_orders_are_locked_in_one() {
 }
 
 #[test]
+fn a_block_that_names_others_lets_go_of_its_units() {
+    // Whoever kept the first unit would wait for a fellow that waits for it.
+    let both = "@atomic @uses(\"u\", x, y) { }";
+    let of = |one: &str, both: &str| {
+        format!("@atomic @uses(\"u\", {one}) {{ }} items.read(a, {one} * 4 + at); {both}")
+    };
+    let known = format!(
+        "{TWO} @atomic {{ if (s.ingress_port[1:1] == 0) {{ {} }} else {{ {} }} {COUNT} }}",
+        of("x", both),
+        of("y", "@atomic @uses(\"u\", y, x) { }"),
+    );
+    // On one way a unit is named first, of which the engine cannot know while it makes code.
+    let on_a_way = format!(
+        "{TWO} @atomic {{ if (s.ingress_port[1:1] == 0) {{ {} }} {both} {COUNT} }}",
+        of("y", "")
+    );
+    for count in [known, on_a_way] {
+        on_both(&count, |read, _| {
+            are_counted(read, 2 * WORKERS * PACKETS, &count)
+        });
+    }
+}
+
+#[test]
+fn units_that_are_let_go_of_are_free() {
+    // Each worker has a unit of its own, and looks at one that all have first.
+    let own = "x = 0; y = 4 + (bit<32>)s.ingress_port[2:1]; at = (bit<32>)s.ingress_port[0:0];";
+    let one = COUNT.replace("x * 4", "y * 4");
+    let count = format!(
+        "{own} @atomic {{ @atomic @uses(\"u\", x) {{ }} items.read(a, 0); items.write(0, a + 1); \
+                          @atomic @uses(\"u\", y) {{ }} {one} }} \
+         @atomic @uses(\"u\", x) {{ more.read(a, 0); more.write(0, a + 1); }}"
+    );
+    on_both(&count, |read, _| {
+        are_counted(read, 3 * WORKERS * PACKETS, "let go")
+    });
+}
+
+#[test]
+fn naming_units_that_are_held_keeps_all_of_them() {
+    let count = format!(
+        "{TWO} @atomic {{ @atomic @uses(\"u\", x, y) {{ }} items.read(c, y * 4 + 3 - at); \
+                          @atomic @uses(\"u\", x) {{ }} z = y + 8; @atomic @uses(\"u\", z, x) {{ }} \
+                          items.read(b, y * 4 + 3 - at); if (b != c) {{ other.write(0, 1); }} {COUNT} }}"
+    );
+    on_both(&count, |read, _| {
+        are_counted(read, 2 * WORKERS * PACKETS, "some of them")
+    });
+}
+
+#[test]
 fn units_are_held_up_to_the_end_of_the_outermost_block() {
     // On some ways they are named twice, of which the engine cannot know while it makes code.
     let count = format!(

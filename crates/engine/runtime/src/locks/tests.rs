@@ -106,6 +106,52 @@ fn blocks_that_need_the_same_units_take_them_by_their_places_and_end() {
 }
 
 #[test]
+fn blocks_that_name_units_again_let_go_and_end() {
+    loom::model(|| {
+        let shared = Arc::new([Locked::default(), Locked::default()]);
+        // Each has one unit of the two, and then both.
+        let block = |shared: &[Locked; 2], first: usize| {
+            let mut held = Held::default();
+            for named in [[first, usize::MAX], [first, 1 - first]] {
+                let mut wanted = [usize::MAX; MOST_UNITS];
+                wanted[..2].copy_from_slice(&named);
+                let take = |at: usize| take(&shared[at].flag);
+                held.change_to(wanted, take, |at| shared[at].flag.release());
+                for at in held.offsets() {
+                    shared[*at].add(1);
+                }
+            }
+            for at in held.offsets() {
+                shared[*at].flag.release();
+            }
+        };
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || block(&shared, 1))
+        };
+        block(&shared, 0);
+        other.join().expect("it ends");
+        for locked in &*shared {
+            take(&locked.flag);
+            assert_eq!(locked.add(0), 3);
+        }
+    });
+}
+
+#[test]
+fn units_that_are_held_are_not_taken_again() {
+    let mut held = Held::default();
+    held.take_in_order([7, usize::MAX, 3, 9], |_| false);
+    for named in [[9, 3, 9, usize::MAX], [usize::MAX; MOST_UNITS]] {
+        held.change_to(named, |at| panic!("takes {at}"), |at| panic!("leaves {at}"));
+        assert_eq!(held.offsets(), [3, 7, 9]);
+    }
+    let mut left = Vec::new();
+    held.change_to([8, 3, 8, 3], |_| false, |at| left.push(at));
+    assert_eq!((held.offsets(), left), (&[3, 8][..], vec![3, 7, 9]));
+}
+
+#[test]
 fn a_unit_that_is_named_twice_is_taken_once() {
     let mut taken = Vec::new();
     let mut held = Held::default();

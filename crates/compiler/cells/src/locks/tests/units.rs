@@ -85,6 +85,35 @@ fn units_stand_in_the_order_in_which_blocks_name_them() {
 }
 
 #[test]
+fn units_that_are_named_again_stand_behind_all_that_the_block_holds() {
+    let first = "@atomic @uses(\"u\", n) { } first.write(n * 4, v);";
+    let write = "a.write(h.key.i, v);";
+    let again = |number: &str| {
+        format!("x = {number}; @atomic @uses(\"u\", n, x) {{ }} first.write(x * 4, v);")
+    };
+    let of = |body: &str| of(&format!("bit<32> x; {body}"));
+    let both = again("h.key.j");
+    // Nothing is taken between the namings.
+    let behind = format!("@atomic {{ {first} {both} {write} }}");
+    assert_eq!(of(&behind), ["/ I.first I.second", "a"]);
+    let before = format!("@atomic {{ {write} {first} {both} {write} }}");
+    assert_eq!(of(&before), ["a", "/ I.first I.second"]);
+    let between = format!("@atomic {{ {first} {write} {both} }}");
+    assert_eq!(of(&between), ["* a I.first I.second"]);
+    let on_a_way = format!("@atomic {{ {first} if (v == 0) {{ {write} }} {both} }}");
+    assert_eq!(of(&on_a_way), ["* a I.first I.second"]);
+    // In each round but the first one the block holds what it took in the round before.
+    let in_rounds =
+        format!("@atomic {{ for (bit<32> i = 0; i < 3; i = i + 1) {{ n = i; {first} {write} }} }}");
+    assert_eq!(of(&in_rounds), ["* a I.first I.second"]);
+    // The same ones are held already, and what stands apart is free.
+    let same = format!("@atomic {{ {first} {write} {first} }}");
+    assert_eq!(of(&same), ["/ I.first I.second", "a"]);
+    let apart = format!("@atomic {{ {first} @atomic @apart {{ {write} }} {both} }}");
+    assert_eq!(of(&apart), ["/ I.first I.second", "a"]);
+}
+
+#[test]
 fn a_register_that_nobody_writes_has_no_lock() {
     assert_eq!(of("@atomic { read.read(v, 0); a.write(0, v); }"), ["a"]);
     assert_eq!(
