@@ -47,7 +47,7 @@ const bit<48> UNANSWERED_MICROSECONDS = 10000000;
 register<bit<32>>(1) replication_claims;
 
 // Flow slots. A slot whose key is 0 is free. Workers lock the slots of a bucket together: a packet
-// uses those of its flow's two buckets.
+// uses those of its flow's first bucket, or of both if the flow is not in the first.
 @unit["replication_bucket", REPLICATION_WAYS]
 register<bit<128>>(REPLICATION_SLOTS) slot_key;
 @unit["replication_bucket", REPLICATION_WAYS]
@@ -116,7 +116,8 @@ control FindInBucket(inout replication_metadata_t meta, in bit<32> first) {
     }
 }
 
-// Looks the key up in its two buckets and loads the slot.
+// Looks the key up in its first bucket, then in both, and loads the slot. The worker holds the
+// buckets that were searched.
 control FindSlot(inout replication_metadata_t meta) {
     FlowHash() flow_hash;
     FirstBucket() first_bucket;
@@ -132,13 +133,19 @@ control FindSlot(inout replication_metadata_t meta) {
     apply {
         flow_hash.apply(meta.key, mixed);
         first_bucket.apply(mixed, REPLICATION_BUCKETS, first);
-        second_bucket.apply(mixed, REPLICATION_BUCKETS, second);
-        @atomic @uses("replication_bucket", first, second) { }
-        first = first * REPLICATION_WAYS;
-        find_in_first.apply(meta, first);
+        @atomic @uses("replication_bucket", first) { }
+        find_in_first.apply(meta, first * REPLICATION_WAYS);
         if (!meta.found) @unlikely {
+            second_bucket.apply(mixed, REPLICATION_BUCKETS, second);
+            @atomic @uses("replication_bucket", first, second) { }
+            first = first * REPLICATION_WAYS;
             second = second * REPLICATION_WAYS;
-            find_in_second.apply(meta, second);
+            // The worker let go of the first bucket before it took both: another one may have
+            // put the flow there.
+            find_in_first.apply(meta, first);
+            if (!meta.found) {
+                find_in_second.apply(meta, second);
+            }
             if (!meta.found) {
                 meta.slot.index = first;
                 meta.slot.second = second;
