@@ -7,7 +7,8 @@
 //! order, none waits for another in a circle.
 //!
 //! Registers whose author puts their elements into units are a domain with a lock for each unit. A
-//! block takes all of these that it needs where it names the units that it uses.
+//! block takes all of these that it needs where it names the units that it uses. Where it names others, it
+//! lets go of them first.
 
 mod arrays;
 mod callables;

@@ -184,8 +184,8 @@ pub enum Op {
         /// Of the element's type.
         value: Expr,
     },
-    /// From a block annotated `@uses`: until the outermost atomic block ends, it and what it calls
-    /// use no elements of these registers but those in the units at these numbers. An element's
+    /// From a block annotated `@uses`: until the outermost atomic block ends or names others, it and what it
+    /// calls use no elements of these registers but those in the units at these numbers. An element's
     /// unit is its own number divided by the elements of a unit.
     Uses {
         /// Name of the [`Units`](crate::Units).

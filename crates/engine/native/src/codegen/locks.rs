@@ -195,7 +195,8 @@ impl Gen<'_, '_> {
         let Some(own) = self.locks.own.filter(|_| self.live && self.locks.depth > 0) else {
             return;
         };
-        if placement.stride == 0 {
+        let is_whole = placement.stride == 0;
+        if is_whole {
             return self.lock(domain, Index::Missing);
         }
         let mut cells = Vec::new();
