@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::table::View;
-use stateplane_runtime::Count;
+use stateplane_runtime::{Count, LockBytes};
 
 /// Requests of a block, as bits of [`Context::requests`].
 pub(crate) mod request {
@@ -93,13 +93,20 @@ pub(crate) struct Context {
     pub(crate) recirculate_list: u64,
     /// For the functions that generated code calls.
     pub(crate) machine: *mut Machine,
-    /// The cell of a lock that nobody else has, in place of one that there is not.
+    /// The cell of a lock that nobody else has, in place of one that there is not or that is biased to
+    /// the engine: it may be released without asking.
     pub(crate) own_lock: u64,
+    /// The lock that the present block holds at each place, 0 at others.
+    pub(crate) held_locks: *mut u64,
+    /// State of a cell whose lock is biased to the engine.
+    pub(crate) biased: u8,
+    /// State of a cell that the engine releases.
+    pub(crate) released: u8,
 }
 
 impl Context {
-    /// A context whose pointers are to be set.
-    pub(crate) fn new() -> Context {
+    /// A context whose pointers are to be set, of an engine with these states of locks.
+    pub(crate) fn new(bytes: LockBytes) -> Context {
         Context {
             frame: std::ptr::null(),
             packet: std::ptr::null_mut(),
@@ -136,6 +143,15 @@ impl Context {
             resubmit_list: 0,
             recirculate_list: 0,
             own_lock: 0,
+            held_locks: std::ptr::null_mut(),
+            biased: bytes.biased,
+            released: bytes.released,
         }
+    }
+
+    /// Sets the states of locks of an engine.
+    pub(crate) fn set_lock_bytes(&mut self, bytes: LockBytes) {
+        self.biased = bytes.biased;
+        self.released = bytes.released;
     }
 }

@@ -46,6 +46,7 @@ impl Native {
             self.counters.push(counter.counts_mut().as_mut_ptr());
         }
         let context = &mut *self.context;
+        context.held_locks = self.machine.held_locks.as_mut_ptr();
         context.counters = self.counters.as_ptr();
         context.tables = self.views.as_ptr();
         context.locals = self.locals.as_mut_ptr();
@@ -75,6 +76,8 @@ impl Native {
         context.frame_length = frame.len() as u64;
         context.packet = self.packet.as_mut_ptr();
         context.machine = &mut *self.machine;
+        // Between two packets no lock is held.
+        self.machine.state.answer_fellows();
         // SAFETY: the context's pointers are those of buffers of this engine, made for
         // this program, and of the frame; none of them moves while the function runs,
         // except the output, which it asks for anew when it may have moved.
@@ -431,6 +434,24 @@ impl Engine for Native {
 
     fn gave_up(&self) -> bool {
         self.gave_up
+    }
+
+    #[inline]
+    fn begin_burst(&mut self) {
+        if !self.in_burst {
+            self.in_burst = true;
+            let bytes = self.machine.state.begin_burst();
+            self.context.set_lock_bytes(bytes);
+        }
+    }
+
+    #[inline]
+    fn end_burst(&mut self) {
+        if self.in_burst {
+            self.in_burst = false;
+            let bytes = self.machine.state.end_burst();
+            self.context.set_lock_bytes(bytes);
+        }
     }
 
     fn length(&self, packet: &InFlight) -> usize {

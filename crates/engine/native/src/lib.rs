@@ -217,7 +217,9 @@ impl Compiled {
         let lookups = tables
             .map(|(def, table)| Lookup::new(&plan.program, def, table))
             .collect();
+        let bytes = state.lock_bytes();
         let machine = Machine {
+            held_locks: vec![0; plan.locks_held()],
             colors: vec![Color::Green; state.meters().len()],
             state,
             sites: code.sites.clone(),
@@ -233,12 +235,13 @@ impl Compiled {
         };
         Native {
             machine: Box::new(machine),
-            context: Box::new(Context::new()),
+            context: Box::new(Context::new(bytes)),
             lookups,
             views: Vec::new(),
             counters: Vec::new(),
             stale: true,
             gave_up: false,
+            in_burst: false,
             is_fresh: false,
             announces: false,
             packet: apart(plan.packet_words()),
@@ -275,6 +278,8 @@ pub struct Native {
     stale: bool,
     /// True if the last run gave its packet up.
     gave_up: bool,
+    /// True in a burst of packets.
+    in_burst: bool,
     /// True if the context says of the packet at hand that it came by a port and goes on at once.
     is_fresh: bool,
     /// True if lookups in some table are worth announcing.

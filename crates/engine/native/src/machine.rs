@@ -10,6 +10,8 @@ use stateplane_runtime::{Color, TargetState};
 pub(crate) struct Machine {
     pub(crate) state: TargetState,
     pub(crate) sites: Vec<Site>,
+    /// The locks that the present block holds, each at its place, 0 at others.
+    pub(crate) held_locks: Vec<u64>,
     /// Last result of each direct meter.
     pub(crate) colors: Vec<Color>,
     /// Data of a hash or checksum, and its last byte's free bits.

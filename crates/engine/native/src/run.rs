@@ -503,18 +503,19 @@ pub(crate) unsafe extern "C" fn in_value_set(
     u64::from(set.contains(words))
 }
 
-/// Takes a lock that a fellow has, whose cell is in the memory of registers. The engine's own cell
-/// stands for any number of locks that there are not.
-pub(crate) unsafe extern "C" fn wait_for_lock(context: *mut Context, cell: u64) {
+/// Takes a lock by its cell in the memory of registers, and gives the cell to be released: the engine's
+/// own one for a lock that is biased to it. The own cell stands for any number of locks that there are not.
+pub(crate) unsafe extern "C" fn take_lock(context: *mut Context, cell: u64) -> u64 {
     // SAFETY: see the module.
-    let own = unsafe { &raw const (*context).own_lock };
-    if cell as usize == own.addr() {
-        return;
+    let own = unsafe { &raw const (*context).own_lock }.addr() as u64;
+    if cell == own {
+        return own;
     }
     // SAFETY: see the module.
     let (machine, memory) = unsafe { (machine(context), (*context).registers) };
     let offset = (cell as usize).wrapping_sub(memory.addr());
-    machine.state.wait_for_lock(offset);
+    let by_bias = machine.state.take_lock(offset, &machine.held_locks);
+    if by_bias { own } else { cell }
 }
 
 /// Counts a packet whose parser ended with an error.

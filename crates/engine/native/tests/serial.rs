@@ -140,7 +140,11 @@ fn compare<E: Fellow + Send>(first: E, workers: u64, program: &Program) {
     let mut engines = first.with_fellows(workers as usize);
     support::at_once(&mut engines, |worker, engine| {
         let share = (worker..PACKETS).step_by(workers as usize);
-        share.for_each(|id| pass(engine, id));
+        for (packet, id) in (0..).zip(share) {
+            support::burst(worker, packet, engine);
+            pass(engine, id);
+        }
+        engine.end_burst();
     });
     let mut one = Interp::checked(program.clone(), Default::default()).expect("it loads");
     for id in order(&engines[0]) {

@@ -5,8 +5,11 @@
 
 mod support;
 
-use stateplane_runtime::Value;
-use support::{PACKETS, WORKERS, on_both, on_both_with_waits, sum};
+use stateplane_native::{Compiled, Options};
+use stateplane_runtime::{Engine as _, Fellow as _, Value};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::{PACKETS, WORKERS, on_both, on_both_with_waits, program, sum};
 
 #[test]
 fn workers_that_hammer_one_register_in_an_atomic_block_lose_no_count() {
@@ -15,6 +18,34 @@ fn workers_that_hammer_one_register_in_an_atomic_block_lose_no_count() {
         assert_eq!(read("plain", 0), Value::from(WORKERS * PACKETS));
         assert_eq!(counted, WORKERS * PACKETS, "counters lose nothing either");
     });
+}
+
+#[test]
+fn who_wants_a_lock_that_a_fellow_takes_most_asks_it_once() {
+    let count = "@atomic { plain.read(a, 0); plain.write(0, a + 1); }";
+    let native = Compiled::guarded(program(count)).expect("it loads");
+    let mut engines = native
+        .engine(Options::default())
+        .expect("it loads")
+        .with_fellows(2);
+    let is_done = AtomicBool::new(false);
+    let begin = Barrier::new(2);
+    support::at_once(&mut engines, |worker, engine| {
+        if worker == 0 {
+            engine.begin_burst();
+            (0..1000).for_each(|now| support::pass(engine, now));
+            begin.wait();
+            while !is_done.load(Ordering::Acquire) {
+                support::pass(engine, 0);
+            }
+            engine.end_burst();
+        } else {
+            begin.wait();
+            support::pass(engine, 0);
+            is_done.store(true, Ordering::Release);
+        }
+    });
+    assert_eq!(support::waits(&engines[1..]), 1);
 }
 
 #[test]

@@ -268,6 +268,14 @@ pub trait Engine {
         frame: &mut Vec<u8>,
     ) -> EgressOutcome<Self::InFlight>;
 
+    /// Begins a burst of packets, unless one has begun. Up to its end an engine with fellows takes the
+    /// locks that it takes most without an atomic exchange, and fellows that want one of those wait for
+    /// its next packet: it is not to wait for anything but locks before the end.
+    fn begin_burst(&mut self) {}
+
+    /// Ends a burst of packets, if one has begun.
+    fn end_burst(&mut self) {}
+
     /// Hears what the switch does with the packet that the engine worked on last. An engine
     /// that shows its work overrides this; for others it is nothing.
     fn note(&mut self, event: SwitchEvent<'_>) {

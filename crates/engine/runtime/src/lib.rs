@@ -32,6 +32,7 @@ pub use counter::{Count, Counter};
 pub use engine::*;
 pub use error::{Kind, StateError};
 pub use layout::Layout;
+pub use locks::LockBytes;
 pub use meter::{Color, Meter, MeterConfig};
 pub use profile::{Group, Profile};
 pub use register::Register;

@@ -3,69 +3,38 @@
 #[cfg(test)]
 mod tests;
 
+mod bias;
+
 use crate::register::{LockPlacement, Memory};
+use bias::{Crew, Member, Taken};
 use stateplane_cells::LockPlan;
 use stateplane_ir::MOST_UNITS;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
+
+/// The atomics of [`bias`].
+mod atomics {
+    pub(super) use std::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence,
+    };
+}
 
 /// Rounds of waiting after which a waiter yields its core: the holder may have lost its own.
 const SPINS: u32 = 100;
 
-/// A lock cell: 0 if it is free, 1 if an engine holds it.
-pub(crate) trait Flag {
-    /// Takes the lock if it is free; true if it did.
-    fn take(&self) -> bool;
-    /// Gives the lock back, behind all that was written under it.
-    fn release(&self);
-    /// Lets time pass; `rounds` have passed.
-    fn pause(&self, rounds: u32);
-}
-
-/// Makes an atomic number a [`Flag`]; `$pause` gets the rounds that have passed.
-macro_rules! flag {
-    ($number:ty, $pause:expr) => {
-        impl $crate::locks::Flag for $number {
-            fn take(&self) -> bool {
-                use std::sync::atomic::Ordering::{Acquire, Relaxed};
-                self.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
-            }
-
-            fn release(&self) {
-                self.store(0, std::sync::atomic::Ordering::Release);
-            }
-
-            fn pause(&self, rounds: u32) {
-                let pause: fn(u32) = $pause;
-                pause(rounds);
-            }
-        }
-    };
-}
-#[cfg(test)]
-use flag;
-
-flag!(AtomicU8, |rounds: u32| match rounds % SPINS {
-    0 => std::thread::yield_now(),
-    _ => std::hint::spin_loop(),
-});
-
-/// Takes a lock, and waits while another has it; true if it waited.
-pub(crate) fn take(flag: &impl Flag) -> bool {
-    let mut rounds = 0;
-    while !flag.take() {
-        rounds += 1;
-        flag.pause(rounds);
+/// Lets time pass; `rounds` have passed.
+fn pause(rounds: u32) {
+    match rounds % SPINS {
+        0 => std::thread::yield_now(),
+        _ => std::hint::spin_loop(),
     }
-    rounds > 0
 }
 
 /// The locks of a program, as one of its engines sees them.
 #[derive(Default)]
 pub(crate) struct Locks {
     /// `None` in an engine that has no fellows.
-    shared: Option<Arc<Shared>>,
+    own: Option<Own>,
     /// Atomic blocks that the engine is in, one within the other.
     depth: u32,
     /// For each domain what the engine holds.
@@ -73,6 +42,12 @@ pub(crate) struct Locks {
     /// In a block that stands apart the domains that the block around it holds.
     around: Vec<bool>,
     waits: u64,
+}
+
+/// An engine's part in the locks that it shares.
+struct Own {
+    shared: Arc<Shared>,
+    member: Member,
 }
 
 /// What an engine holds of a domain: the offsets of locks in memory, and how many there are. There
@@ -84,47 +59,39 @@ struct Held([usize; MOST_UNITS], usize);
 const NONE: usize = usize::MAX;
 
 impl Held {
-    /// Takes the locks at these offsets, the lowest first and each once; gives how many of them
-    /// another engine held.
-    fn take_in_order(
-        &mut self,
-        mut wanted: [usize; MOST_UNITS],
-        mut take: impl FnMut(usize) -> bool,
-    ) -> u64 {
+    /// Takes the locks at these offsets, the lowest first and each once.
+    fn take_in_order(&mut self, mut wanted: [usize; MOST_UNITS], mut take: impl FnMut(usize)) {
         wanted.sort_unstable();
-        let mut waits = 0;
         for offset in wanted {
             if offset != NONE && self.offsets().last() != Some(&offset) {
-                waits += u64::from(take(offset));
+                take(offset);
                 self.0[self.1] = offset;
                 self.1 += 1;
             }
         }
-        waits
     }
 
-    /// Holds the locks at these offsets: nothing happens if it does already, else it lets go of its
-    /// own first, so that it waits for none while it has others. Gives what
-    /// [`take_in_order`](Self::take_in_order) does.
-    fn change_to(
-        &mut self,
-        wanted: [usize; MOST_UNITS],
-        take: impl FnMut(usize) -> bool,
-        release: impl FnMut(usize),
-    ) -> u64 {
-        let mut wanted_ones = wanted.iter().filter(|offset| **offset != NONE);
-        if wanted_ones.all(|offset| self.offsets().contains(offset)) {
-            return 0;
-        }
-        let before = std::mem::take(self);
-        before.offsets().iter().copied().for_each(release);
-        self.take_in_order(wanted, take)
+    /// Lets go of all locks, so that the engine waits for none of those at the offsets `wanted` while it
+    /// has others; `None`, and nothing happens, if it has all of them.
+    fn let_go_for(&mut self, wanted: &[usize]) -> Option<Held> {
+        let mut wanted = wanted.iter().filter(|offset| **offset != NONE);
+        let has_all = wanted.all(|offset| self.offsets().contains(offset));
+        (!has_all).then(|| std::mem::take(self))
     }
 
     fn offsets(&self) -> &[usize] {
         let Held(offsets, count) = self;
         &offsets[..*count]
     }
+}
+
+/// States of lock cells that an engine compares and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockBytes {
+    /// A cell whose lock is biased to the engine: in a burst it has the lock. No cell's, outside of one.
+    pub biased: u8,
+    /// A cell that the engine releases, unless it took the lock by bias.
+    pub released: u8,
 }
 
 struct Shared {
@@ -139,13 +106,17 @@ impl Locks {
         placements: Vec<LockPlacement>,
         memory: Arc<Memory>,
     ) -> Locks {
+        let domains = plan.domains.len();
         Locks {
-            held: vec![None; plan.domains.len()],
-            shared: Some(Arc::new(Shared {
-                plan,
-                placements,
-                memory,
-            })),
+            held: vec![None; domains],
+            own: Some(Own {
+                shared: Arc::new(Shared {
+                    plan,
+                    placements,
+                    memory,
+                }),
+                member: Member::new(Crew::new(domains * MOST_UNITS)),
+            }),
             ..Locks::default()
         }
     }
@@ -153,32 +124,71 @@ impl Locks {
     /// The same locks, for another engine.
     pub(crate) fn share(&self) -> Locks {
         Locks {
-            shared: self.shared.clone(),
+            own: self.own.as_ref().map(|own| Own {
+                shared: own.shared.clone(),
+                member: own.member.fellow(),
+            }),
             held: vec![None; self.held.len()],
             ..Locks::default()
         }
     }
 
     pub(crate) fn plan(&self) -> Option<&LockPlan> {
-        self.shared.as_ref().map(|shared| &shared.plan)
+        self.own.as_ref().map(|own| &own.shared.plan)
     }
 
     /// The memory in which the locks lie.
     pub(crate) fn memory(&self) -> Option<&Memory> {
-        self.shared.as_ref().map(|shared| &*shared.memory)
+        self.own.as_ref().map(|own| &*own.shared.memory)
     }
 
-    /// Locks that another engine held when this one came to them.
+    /// Locks that another engine held, or had to answer for, when this one came to them.
     pub(crate) fn waits(&self) -> u64 {
         self.waits
     }
 
-    /// Waits for the lock at `offset` in memory, and takes it.
-    pub(crate) fn wait(&mut self, offset: usize) {
-        if let Some(shared) = &self.shared {
-            self.waits += 1;
-            take(shared.memory.flag(offset));
+    /// See [`TargetState::begin_burst`](crate::TargetState::begin_burst).
+    pub(crate) fn begin_burst(&mut self) -> LockBytes {
+        if let Some(own) = &mut self.own {
+            own.member.begin_burst();
         }
+        self.bytes()
+    }
+
+    /// See [`TargetState::end_burst`](crate::TargetState::end_burst).
+    pub(crate) fn end_burst(&mut self) -> LockBytes {
+        if let Some(own) = &mut self.own {
+            own.member.end_burst();
+        }
+        self.bytes()
+    }
+
+    pub(crate) fn bytes(&self) -> LockBytes {
+        let member = self.own.as_ref().map(|own| &own.member);
+        LockBytes {
+            biased: member.map_or(bias::NOBODY, Member::biased),
+            released: member.map_or(bias::FREE, Member::released),
+        }
+    }
+
+    /// See [`TargetState::answer_fellows`](crate::TargetState::answer_fellows).
+    #[inline]
+    pub(crate) fn answer(&mut self) {
+        if let Some(own) = &mut self.own
+            && own.member.is_asked()
+        {
+            own.member.answer(std::iter::empty());
+        }
+    }
+
+    /// See [`TargetState::take_lock`](crate::TargetState::take_lock).
+    pub(crate) fn take(&mut self, offset: usize, held: &[u64]) -> bool {
+        let Some(own) = &mut self.own else {
+            return false;
+        };
+        let taken = own.take(offset, held);
+        self.waits += u64::from(taken.waited);
+        taken.by_bias
     }
 
     pub(crate) fn enter(&mut self) {
@@ -210,13 +220,13 @@ impl Locks {
     }
 
     fn release(&mut self, is_due: impl Fn(usize) -> bool) {
-        let Some(shared) = &self.shared else {
+        let Some(own) = &self.own else {
             return;
         };
         for (domain, held) in self.held.iter_mut().enumerate() {
             if let Some(given) = held.take_if(|_| is_due(domain)) {
                 for offset in given.offsets() {
-                    shared.memory.flag(*offset).release();
+                    own.member.release(own.shared.memory.flag(*offset));
                 }
             }
         }
@@ -226,48 +236,60 @@ impl Locks {
     /// it keeps what it holds. Their order keeps blocks that need the same two units from waiting for
     /// each other.
     pub(crate) fn lock_units(&mut self, domain: Option<usize>, numbers: &[u64]) {
-        let (Some(shared), Some(domain)) = (&self.shared, domain) else {
+        let (Some(own), Some(domain)) = (&mut self.own, domain) else {
             return;
         };
         if self.depth == 0 {
             return;
         }
-        let placement = shared.placements[domain];
+        let placement = own.shared.placements[domain];
         let mut wanted = [NONE; MOST_UNITS];
         for (wanted, number) in wanted.iter_mut().zip(numbers) {
             *wanted = placement.offset(*number).unwrap_or(NONE);
         }
-        self.waits += self.held[domain].get_or_insert_default().change_to(
-            wanted,
-            |offset| take(shared.memory.flag(offset)),
-            |offset| shared.memory.flag(offset).release(),
-        );
+        let held = self.held[domain].get_or_insert_default();
+        let Some(before) = held.let_go_for(&wanted) else {
+            return;
+        };
+        for offset in before.offsets() {
+            own.member.release(own.shared.memory.flag(*offset));
+        }
+        held.take_in_order(wanted, |offset| {
+            self.waits += u64::from(own.take(offset, &[]).waited);
+        });
     }
 
     /// Takes the lock of a domain for the element at `index`, unless the block holds it.
     pub(crate) fn lock(&mut self, domain: Option<usize>, index: u64) {
-        let (Some(shared), Some(domain)) = (&self.shared, domain) else {
+        let (Some(own), Some(domain)) = (&mut self.own, domain) else {
             return;
         };
         if self.depth == 0 {
             return;
         }
         let mut wanted = Held::default();
-        if let Some(offset) = shared.placements[domain].offset(index) {
+        if let Some(offset) = own.shared.placements[domain].offset(index) {
             (wanted.0[0], wanted.1) = (offset, 1);
         }
         match self.held[domain] {
             // The plan has one index for each domain in a block.
             Some(held) => debug_assert!(held == wanted, "domain {domain} has two indices"),
             None => {
-                if let [offset] = *wanted.offsets()
-                    && take(shared.memory.flag(offset))
-                {
-                    self.waits += 1;
+                if let [offset] = *wanted.offsets() {
+                    self.waits += u64::from(own.take(offset, &[]).waited);
                 }
                 self.held[domain] = Some(wanted);
             }
         }
+    }
+}
+
+impl Own {
+    /// Takes the lock at `offset` in memory, while the engine holds the biased locks `held`.
+    fn take(&mut self, offset: usize, held: &[u64]) -> Taken {
+        let cell = self.shared.memory.flag(offset);
+        let lock = std::ptr::from_ref(cell).addr() as u64;
+        self.member.take(cell, lock, held, pause)
     }
 }
 

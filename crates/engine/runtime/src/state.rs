@@ -3,7 +3,7 @@
 use crate::counter::Counter;
 use crate::error::{Kind, StateError};
 use crate::hash::{self, CustomCrc, Random};
-use crate::locks::Locks;
+use crate::locks::{LockBytes, Locks};
 use crate::meter::Meter;
 use crate::names;
 use crate::profile::Profile;
@@ -272,13 +272,39 @@ impl TargetState {
         self.locks.lock(domain, index);
     }
 
-    /// Takes the lock at `offset` in the memory of registers, which a fellow has, for a data plane
-    /// that takes and releases locks on its own ([`LockPlacement`](crate::register::LockPlacement)).
-    pub fn wait_for_lock(&mut self, offset: usize) {
-        self.locks.wait(offset);
+    /// Takes the lock at `offset` in the memory of registers, for a data plane that takes and releases
+    /// locks on its own ([`LockPlacement`](crate::register::LockPlacement)); true if it is biased to the
+    /// engine, which then need not release it. In `held` are the addresses of the locks that the block
+    /// holds, each at a place of its own until its release, and 0 elsewhere.
+    pub fn take_lock(&mut self, offset: usize, held: &[u64]) -> bool {
+        self.locks.take(offset, held)
     }
 
-    /// Locks of atomic blocks and of direct meters that a fellow held when this engine came to them.
+    /// Begins a burst of packets, unless one has begun: up to its end, locks that no fellow takes become
+    /// biased to this engine, which takes them without an atomic exchange. It is not to wait for anything
+    /// but locks before the end, and to [answer](Self::answer_fellows) between two packets.
+    pub fn begin_burst(&mut self) -> LockBytes {
+        self.locks.begin_burst()
+    }
+
+    /// Ends the burst, behind the last block of a packet.
+    pub fn end_burst(&mut self) -> LockBytes {
+        self.locks.end_burst()
+    }
+
+    /// States of lock cells that the engine compares and writes before its first burst.
+    pub fn lock_bytes(&self) -> LockBytes {
+        self.locks.bytes()
+    }
+
+    /// Lets fellows that ask have locks that are biased to this engine. It holds none.
+    #[inline]
+    pub fn answer_fellows(&mut self) {
+        self.locks.answer();
+    }
+
+    /// Locks of atomic blocks and of direct meters that a fellow held, or had to answer for, when this
+    /// engine came to them.
     pub fn lock_waits(&self) -> u64 {
         let meters = self.tables.iter().map(Table::meter_waits);
         self.locks.waits() + meters.sum::<u64>()

@@ -180,6 +180,16 @@ impl<E: Engine> Switch<E> {
         &mut self.engine
     }
 
+    /// Begins a burst of packets, unless one has begun ([`Engine::begin_burst`]).
+    pub fn begin_burst(&mut self) {
+        self.engine.begin_burst();
+    }
+
+    /// Ends a burst of packets, if one has begun: the caller may wait for something.
+    pub fn end_burst(&mut self) {
+        self.engine.end_burst();
+    }
+
     /// Counts of packets.
     pub fn counters(&self) -> &Counters {
         &self.counters

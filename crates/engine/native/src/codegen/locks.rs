@@ -3,7 +3,9 @@
 //! The lock that a block holds of each domain is known by two variables: if it is taken, and its
 //! cell; of units there are several cells. Along straight code both are constants or values, so that
 //! nothing is asked twice. The cell of a domain of which nothing is locked is one that belongs to the
-//! engine alone, which a release may clear without asking.
+//! engine alone, which a release may clear without asking; so is that of a lock which is biased to the
+//! engine (see the runtime's locks). Which locks are held, biased or not, stands in memory for fellows
+//! that ask.
 
 use super::Gen;
 use crate::context::Context;
@@ -29,8 +31,10 @@ pub(super) struct Locks {
 struct Domain {
     /// 1 if the block holds it, else 0.
     taken: Variable,
-    /// The cells of its locks.
+    /// The cells of its locks that are to be released.
     cells: Vec<Variable>,
+    /// Bytes before the first place of its locks among those of all that are held.
+    place: i32,
 }
 
 /// The element of a domain's arrays that a statement uses.
@@ -49,13 +53,20 @@ impl Gen<'_, '_> {
     pub(super) fn start_locks(&mut self) {
         let plan = self.plan;
         let count = plan.locks.as_ref().map_or(0, |it| it.placements.len());
+        let mut place = 0;
         for domain in 0..count {
             let mut variable = || self.b.declare_var(types::I64);
             let taken = variable();
-            let cells = (0..plan.locks_at_once(domain))
+            let cells: Vec<Variable> = (0..plan.locks_at_once(domain))
                 .map(|_| variable())
                 .collect();
-            self.locks.domains.push(Domain { taken, cells });
+            let next = place + 8 * cells.len() as i32;
+            self.locks.domains.push(Domain {
+                taken,
+                cells,
+                place,
+            });
+            place = next;
         }
         if count > 0 {
             let own = offset_of!(Context, own_lock) as i64;
@@ -118,13 +129,15 @@ impl Gen<'_, '_> {
             if resolve(taken) == resolve(before) || self.known(before) == Some(1) {
                 continue;
             }
-            for cell in cells {
+            for (at, cell) in cells.into_iter().enumerate() {
                 // What the block around it holds, it keeps.
-                let cell = match (self.known(before), self.locks.own) {
-                    (None, Some(own)) => self.b.ins().select(before, own, cell),
+                let is_kept = self.known(before).is_none().then_some(before);
+                let cell = match (is_kept, self.locks.own) {
+                    (Some(kept), Some(own)) => self.b.ins().select(kept, own, cell),
                     _ => cell,
                 };
                 self.release(cell);
+                self.leave_place(domain, at, is_kept);
             }
             let domain = &self.locks.domains[domain];
             self.b.def_var(domain.taken, before);
@@ -136,7 +149,7 @@ impl Gen<'_, '_> {
 
     /// What is held of a domain: if it is, and the cells.
     fn lock_held(&mut self, domain: usize) -> (Value, Vec<Value>) {
-        let Domain { taken, cells } = &self.locks.domains[domain];
+        let Domain { taken, cells, .. } = &self.locks.domains[domain];
         let taken = self.b.use_var(*taken);
         (taken, cells.iter().map(|at| self.b.use_var(*at)).collect())
     }
@@ -151,8 +164,9 @@ impl Gen<'_, '_> {
             if self.known(taken) == Some(0) {
                 continue;
             }
-            for cell in cells {
+            for (at, cell) in cells.into_iter().enumerate() {
                 self.release(cell);
+                self.leave_place(domain, at, None);
             }
         }
         self.hold_nothing();
@@ -163,9 +177,43 @@ impl Gen<'_, '_> {
         MemFlagsData::trusted()
     }
 
-    fn release(&mut self, cell: Value) {
-        let free = self.b.ins().iconst(types::I8, 0);
+    /// The lock that is held at a place of a domain.
+    fn place_of(&mut self, domain: usize, at: usize) -> Value {
+        let (places, offset) = self.place(domain, at);
         let flags = Self::lock_flags();
+        self.b.ins().load(types::I64, flags, places, offset)
+    }
+
+    /// Notes the lock that is held, or about to be taken, at a place of a domain.
+    fn hold_place(&mut self, domain: usize, at: usize, lock: Value) {
+        let (places, offset) = self.place(domain, at);
+        let flags = Self::lock_flags();
+        self.b.ins().store(flags, lock, places, offset);
+    }
+
+    /// Notes that no lock is held at a place, unless the block around this one holds it.
+    fn leave_place(&mut self, domain: usize, at: usize, is_kept: Option<Value>) {
+        let none = self.number(0);
+        let lock = match is_kept {
+            None => none,
+            Some(is_kept) => {
+                let held = self.place_of(domain, at);
+                self.b.ins().select(is_kept, held, none)
+            }
+        };
+        self.hold_place(domain, at, lock);
+    }
+
+    /// Where a place of a domain lies: address and bytes from there.
+    fn place(&mut self, domain: usize, at: usize) -> (Value, i32) {
+        let places = self.given(offset_of!(Context, held_locks));
+        (places, self.locks.domains[domain].place + 8 * at as i32)
+    }
+
+    fn release(&mut self, cell: Value) {
+        let flags = Self::lock_flags();
+        let offset = offset_of!(Context, released) as i32;
+        let free = self.b.ins().load(types::I8, flags, self.context, offset);
         if cfg!(target_arch = "x86_64") {
             // Stores of this machine become visible in their order.
             self.b.ins().store(flags, free, cell, 0);
@@ -178,7 +226,7 @@ impl Gen<'_, '_> {
     pub(super) fn lock(&mut self, domain: usize, index: Index) {
         self.unless_held(domain, |g| {
             if let Some(cell) = g.lock_cell(domain, index) {
-                g.take(cell);
+                let cell = g.take(domain, 0, cell);
                 g.hold(domain, 1, &[cell]);
             }
         });
@@ -213,11 +261,15 @@ impl Gen<'_, '_> {
         if taken == Some(0) {
             return self.take_units(domain, cells);
         }
+        // Locks in bias are known by their places alone.
+        let places: Vec<Value> = (0..held.len())
+            .map(|at| self.place_of(domain, at))
+            .collect();
         let mut has_all = self.b.ins().iconst(types::I8, 1);
         for &cell in &cells {
             let mut has = self.compared(IntCC::Equal, cell, own);
-            for &other in &held {
-                let is_this = self.compared(IntCC::Equal, cell, other);
+            for &place in &places {
+                let is_this = self.compared(IntCC::Equal, cell, place);
                 has = self.either(has, is_this);
             }
             has_all = self.both(has_all, has);
@@ -228,8 +280,9 @@ impl Gen<'_, '_> {
         }
         self.branch(has_all, kept, change);
         if self.go_on(change) {
-            for cell in held {
+            for (at, cell) in held.into_iter().enumerate() {
                 self.release(cell);
+                self.leave_place(domain, at, None);
             }
             self.take_units(domain, cells);
             self.jump(kept);
@@ -240,8 +293,8 @@ impl Gen<'_, '_> {
 
     /// Takes the locks in these cells, of which the block holds none.
     fn take_units(&mut self, domain: usize, mut cells: Vec<Value>) {
-        for &cell in &cells {
-            self.take(cell);
+        for (at, cell) in cells.iter_mut().enumerate() {
+            *cell = self.take(domain, at, *cell);
         }
         // The engine's own cell stands for those that this block does not need.
         cells.extend(self.locks.own);
@@ -291,19 +344,26 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Takes a lock by its cell.
-    fn take(&mut self, cell: Value) {
+    /// Takes a lock by its cell, for a place of its domain; gives the cell that is to be released.
+    fn take(&mut self, domain: usize, at: usize, cell: Value) -> Value {
+        self.hold_place(domain, at, cell);
         let flags = Self::lock_flags();
-        let [free, taken] = [0, 1].map(|state| self.b.ins().iconst(types::I8, state));
-        let found = self.b.ins().atomic_cas(flags, cell, free, taken);
-        let [wait, inside] = [(); 2].map(|()| self.block());
-        self.b.set_cold_block(wait);
-        self.branch(found, wait, inside);
-        self.go_on(wait);
+        let state = self.b.ins().load(types::I8, flags, cell, 0);
+        let offset = offset_of!(Context, biased) as i32;
+        let biased = self.b.ins().load(types::I8, flags, self.context, offset);
+        let is_biased = self.b.ins().icmp(IntCC::Equal, state, biased);
+        let released = self.b.declare_var(types::I64);
+        self.b.def_var(released, self.locks.own.unwrap_or(cell));
+        let [exchange, inside] = [(); 2].map(|()| self.block());
+        self.b.set_cold_block(exchange);
+        self.branch(is_biased, inside, exchange);
+        self.go_on(exchange);
         let context = self.context;
-        self.call_engine(run::wait_for_lock as *const u8, &[context, cell], false);
+        let taken = self.call_for(run::take_lock as *const u8, &[context, cell]);
+        self.b.def_var(released, taken);
         self.jump(inside);
         self.go_on(inside);
+        self.b.use_var(released)
     }
 
     /// Address of a lock's cell; `None` if there is nothing to lock.

@@ -51,6 +51,12 @@ impl Plan {
         self.locks.as_ref()?.plan.of_units(units)
     }
 
+    /// The locks of all domains that a block may hold at once.
+    pub(crate) fn locks_held(&self) -> usize {
+        let locks = self.locks.as_ref();
+        locks.map_or(0, |it| it.at_once.iter().sum())
+    }
+
     /// The locks of a domain that a block may hold at once.
     pub(crate) fn locks_at_once(&self, domain: usize) -> usize {
         let locks = self.locks.as_ref();

@@ -74,12 +74,14 @@ pub fn at_once<E: Engine + Send>(engines: &mut [E], work: impl Fn(u64, &mut E) +
     });
 }
 
-/// Lets all workers pass their packets at once, each with ports of its own; gives the engines.
-pub fn hammer<E: Fellow + Send>(first: E) -> Vec<E> {
+/// Lets all workers pass their packets at once, each with ports of its own, and `before` before each; gives
+/// the engines.
+pub fn hammer<E: Fellow + Send>(first: E, before: impl Fn(u64, u64, &mut E) + Sync) -> Vec<E> {
     let mut engines = first.with_fellows(WORKERS as usize);
     at_once(&mut engines, |worker, engine| {
         let preserved = Preserved::default();
         for packet in 0..PACKETS {
+            before(worker, packet, engine);
             engine.ingress(&IngressInput {
                 frame: &[0; 60],
                 port: (packet % 2 + 2 * worker) as u16,
@@ -88,8 +90,31 @@ pub fn hammer<E: Fellow + Send>(first: E) -> Vec<E> {
                 now: packet,
             });
         }
+        engine.end_burst();
     });
     engines
+}
+
+/// Passes a packet at this time.
+pub fn pass(engine: &mut impl Engine, now: u64) {
+    engine.ingress(&IngressInput {
+        frame: &[0; 60],
+        port: 0,
+        instance_type: InstanceType::Normal,
+        preserved: &Preserved::default(),
+        now,
+    });
+}
+
+/// What stands before a packet of a worker: its bursts have a length of their own, and the last worker
+/// has none.
+pub fn burst(worker: u64, packet: u64, engine: &mut impl Engine) {
+    if packet.is_multiple_of(16 << worker) {
+        engine.end_burst();
+    }
+    if worker + 1 < WORKERS {
+        engine.begin_burst();
+    }
 }
 
 pub fn read(engine: &impl Engine, register: &str, index: u64) -> Value {
@@ -102,7 +127,7 @@ pub fn waits<E: Engine>(engines: &[E]) -> u64 {
     engines.iter().map(|it| it.state().lock_waits()).sum()
 }
 
-/// Checks `check` on both engines after they ran `count`.
+/// Checks `check` on both engines after they ran `count`, on machine code also in bursts.
 pub fn on_both(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Value, u64)) {
     on_both_with_waits(count, |read, counted, _| check(read, counted));
 }
@@ -116,19 +141,23 @@ pub fn on_both_with_waits(count: &str, check: impl Fn(&dyn Fn(&str, u64) -> Valu
         });
         counts.sum()
     }
-    let interp = hammer(Interp::guarded(program(count), Default::default()).expect("it loads"));
+    let interp = Interp::guarded(program(count), Default::default()).expect("it loads");
+    let interp = hammer(interp, |_, _, _| {});
     check(
         &|register, index| read(&interp[3], register, index),
         counted(&interp),
         waits(&interp),
     );
     let native = Compiled::guarded(program(count)).expect("it loads");
-    let native = hammer(native.engine(Default::default()).expect("it loads"));
-    check(
-        &|register, index| read(&native[3], register, index),
-        counted(&native),
-        waits(&native),
-    );
+    let first = || native.engine(Default::default()).expect("it loads");
+    let alone = hammer(first(), |_, _, _| {});
+    for engines in [alone, hammer(first(), burst)] {
+        check(
+            &|register, index| read(&engines[3], register, index),
+            counted(&engines),
+            waits(&engines),
+        );
+    }
 }
 
 /// Sum of a register's first eight elements.

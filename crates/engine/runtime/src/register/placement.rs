@@ -40,7 +40,8 @@ pub struct Placement {
     pub cells: Vec<Cell>,
 }
 
-/// Placement of the locks of a domain, each a cell of one byte: 0 if it is free, else 1.
+/// Placement of the locks of a domain, each a cell of one byte
+/// ([`TargetState::take_lock`](crate::TargetState::take_lock)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockPlacement {
     /// Bytes before the first lock in the memory of all registers.
