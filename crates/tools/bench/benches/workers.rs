@@ -166,6 +166,7 @@ impl Work for Forwarding {
 
     fn burst(&self, lane: &mut Lane) -> u64 {
         let first = lane.passed % lane.frames.len();
+        lane.switch.begin_burst();
         for frame in lane.frames.iter().cycle().skip(first).take(BURST) {
             lane.passed += 1;
             lane.switch.handle_frame(lane.passed as u64, 0, frame);
@@ -173,6 +174,7 @@ impl Work for Forwarding {
                 lane.switch.recycle(sent.frame);
             }
         }
+        lane.switch.end_burst();
         BURST as u64
     }
 }

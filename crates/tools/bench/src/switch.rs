@@ -98,6 +98,16 @@ impl<E: Engine> Bench<E> {
         }
     }
 
+    /// Begins a burst of packets.
+    pub fn begin_burst(&mut self) {
+        self.switch.begin_burst();
+    }
+
+    /// Ends a burst of packets.
+    pub fn end_burst(&mut self) {
+        self.switch.end_burst();
+    }
+
     /// Gives the switch a frame at `port`, and what it sends to `sent`.
     #[inline]
     pub fn frame(&mut self, port: Port, bytes: &[u8], sent: impl FnMut(Port, &[u8])) {

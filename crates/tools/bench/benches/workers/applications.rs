@@ -167,7 +167,9 @@ impl Work for Flows<'_> {
     }
 
     fn burst(&self, lane: &mut Lane) -> u64 {
+        lane.switch.begin_burst();
         lane.pass();
+        lane.switch.end_burst();
         BURST as u64
     }
 }
@@ -205,7 +207,11 @@ impl Lane {
         let had_any = !self.requests.is_empty();
         while !self.requests.is_empty() {
             let asked = std::mem::take(&mut self.requests);
-            for reply in replies(&mut self.chain, self.switch.now, &asked) {
+            // The store is another machine.
+            self.switch.end_burst();
+            let replies = replies(&mut self.chain, self.switch.now, &asked);
+            self.switch.begin_burst();
+            for reply in replies {
                 let requests = &mut self.requests;
                 self.switch.frame(STORE, &reply, |port, bytes| {
                     if port == STORE {

@@ -106,6 +106,7 @@ impl<E: Engine> Worker<E> {
                 Admitted::Pass(length) => {
                     let (frame, to) = (&frame[..length], self.falls[next]);
                     if to == self.number {
+                        self.switch.begin_burst();
                         self.switch.handle_frame(now, number, frame);
                         self.collect();
                     } else {
@@ -232,6 +233,7 @@ impl<E: Engine> Worker<E> {
         {
             let now = boot_time_us();
             let number = self.ports[at].number;
+            self.switch.begin_burst();
             self.switch.handle_frame(now, number, &frame);
             self.spare.put(&mut self.switch, frame);
             self.collect();
@@ -259,6 +261,7 @@ impl<E: Engine> Worker<E> {
         while let Some((port, up)) = self.switch.poll_port_state() {
             // The first worker's watches decide about ports.
             if self.number == 0 {
+                self.switch.end_burst();
                 self.control.tell(Output::PortState(port, up), &self.signs);
             }
         }
@@ -273,6 +276,8 @@ impl<E: Engine> Worker<E> {
 
     /// Sends what the ports have, or hands it over.
     pub(in super::super) fn send(&mut self) {
+        // The kernel may let it wait, and who asks for its locks with it.
+        self.switch.end_burst();
         if self.held || self.outgoing_since.take().is_none() {
             return;
         }
