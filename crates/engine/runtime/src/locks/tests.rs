@@ -2,6 +2,7 @@
 
 /// The same code with the atomics of loom.
 #[path = "bias.rs"]
+#[allow(clippy::duplicate_mod, reason = "the one around it has the atomics of std")]
 #[expect(dead_code, reason = "a few functions are for machine code alone")]
 mod bias;
 
