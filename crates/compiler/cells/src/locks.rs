@@ -7,8 +7,8 @@
 //! order, none waits for another in a circle.
 //!
 //! Registers whose author puts their elements into units are a domain with a lock for each unit. A
-//! block takes all of these that it needs where it names the units that it uses. Where it names others, it
-//! lets go of them first.
+//! block takes all of these that it needs where it names the units that it uses, and lets go of them before it
+//! takes others that it names.
 
 mod arrays;
 mod callables;

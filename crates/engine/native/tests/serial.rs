@@ -12,7 +12,7 @@ mod support;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
-use stateplane_runtime::{Engine, Fellow, IngressInput, InstanceType, Preserved, Value};
+use stateplane_runtime::{Engine, Fellow, Value};
 use std::collections::{BTreeMap, VecDeque};
 use support::Numbers;
 
@@ -73,20 +73,17 @@ fn program(seed: u64) -> Program {
     let [before, behind] = [own, ""].map(|it| if numbers.below(2) == 0 { it } else { "" });
     let count = 2 + numbers.below(5);
     let body: String = (0..count).map(|_| statement(&mut numbers, 0)).collect();
-    let text = format!(
-        "#include <core.p4>\n#include <v1model.p4>\n\
-         struct headers_t {{ }}\nstruct metadata_t {{ }}\n\
+    let declarations = format!(
+        "struct headers_t {{ }}\nstruct metadata_t {{ }}\n\
          @unit[\"u\", 4] register<bit<64>>({ELEMENTS}) items;\n\
          @unit[\"u\", 4] register<bit<64>>({ELEMENTS}) more;\n\
          @unit[\"u\", 4] register<bit<64>>({ELEMENTS}) turns;\n\
          register<bit<64>>({PACKETS}) first;\nregister<bit<64>>({PACKETS}) second;\n\
          register<bit<32>>({PACKETS}) xs;\nregister<bit<32>>({PACKETS}) ys;\n\
-         register<bit<64>>({PACKETS}) own;\nregister<bit<64>>(1) single;\n\
-         parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
-                  inout standard_metadata_t s) {{ state start {{ transition accept; }} }}\n\
-         control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
-         control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             bit<64> a = 0; bit<64> b = 0; bit<64> c = 0;\n\
+         register<bit<64>>({PACKETS}) own;\nregister<bit<64>>(1) single;\n"
+    );
+    let ingress = format!(
+        "bit<64> a = 0; bit<64> b = 0; bit<64> c = 0;\n\
              bit<32> x; bit<32> y; bit<32> z; bit<32> at;\n\
              apply {{\n\
                  bit<32> id = (bit<32>)s.ingress_global_timestamp;\n\
@@ -104,26 +101,9 @@ fn program(seed: u64) -> Program {
                      {body}\n\
                      {behind}\n\
                  }}\n\
-             }}\n\
-         }}\n\
-         control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             apply {{ }}\n\
-         }}\n\
-         control D(packet_out p, in headers_t h) {{ apply {{ }} }}\n\
-         V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
+             }}\n"
     );
-    let program = stateplane_compile::text(text.clone()).program();
-    program.unwrap_or_else(|refused| panic!("{text}\n{refused}"))
-}
-
-fn pass(engine: &mut impl Engine, id: u64) {
-    engine.ingress(&IngressInput {
-        frame: &[0; 60],
-        port: 0,
-        instance_type: InstanceType::Normal,
-        preserved: &Preserved::default(),
-        now: id,
-    });
+    support::ingress_alone(&declarations, &ingress)
 }
 
 fn elements(engine: &impl Engine, name: &str) -> Vec<u64> {
@@ -142,13 +122,13 @@ fn compare<E: Fellow + Send>(first: E, workers: u64, program: &Program) {
         let share = (worker..PACKETS).step_by(workers as usize);
         for (packet, id) in (0..).zip(share) {
             support::burst(worker, packet, engine);
-            pass(engine, id);
+            support::pass(engine, 0, id);
         }
         engine.end_burst();
     });
     let mut one = Interp::checked(program.clone(), Default::default()).expect("it loads");
     for id in order(&engines[0]) {
-        pass(&mut one, id);
+        support::pass(&mut one, 0, id);
     }
     for register in ["items", "more", "turns", "own", "single"] {
         assert_eq!(

@@ -8,7 +8,7 @@ mod support;
 use stateplane_interp::Interp;
 use stateplane_ir::Program;
 use stateplane_native::Compiled;
-use stateplane_runtime::{Fellow, IngressInput, InstanceType, Preserved, Value};
+use stateplane_runtime::{Fellow, Value};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,31 +19,20 @@ const FLOWS: u64 = 10_000;
 
 /// A program whose packets are of the flow that their time names.
 fn program() -> Program {
-    let text = format!(
+    let declarations = format!(
         "#define REPLICATION_STATE_BITS 64\n#define REPLICATION_BUCKETS {BUCKETS}\n\
-         #include <core.p4>\n#include <v1model.p4>\n#include <replication/slots.p4>\n\
-         struct headers_t {{ }}\nstruct metadata_t {{ replication_metadata_t replication; }}\n\
-         parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
-                  inout standard_metadata_t s) {{ state start {{ transition accept; }} }}\n\
-         control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
-         control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             FindSlot() find;\nClaimSlot() claim;\n\
-             apply {{\n\
-                 m.replication.key = (bit<128>)s.ingress_global_timestamp;\n\
-                 m.replication.now = 1;\n\
-                 find.apply(m.replication);\n\
-                 if (!m.replication.found) {{ claim.apply(m.replication); }}\n\
-                 s.egress_spec = 1;\n\
-             }}\n\
-         }}\n\
-         control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             apply {{ }}\n\
-         }}\n\
-         control D(packet_out p, in headers_t h) {{ apply {{ }} }}\n\
-         V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
+         #include <replication/slots.p4>\n\
+         struct headers_t {{ }}\nstruct metadata_t {{ replication_metadata_t replication; }}\n"
     );
-    let program = stateplane_compile::text(text).program();
-    program.unwrap_or_else(|refused| panic!("{refused}"))
+    let ingress = "FindSlot() find;\nClaimSlot() claim;\n\
+         apply {\n\
+             m.replication.key = (bit<128>)s.ingress_global_timestamp;\n\
+             m.replication.now = 1;\n\
+             find.apply(m.replication);\n\
+             if (!m.replication.found) { claim.apply(m.replication); }\n\
+             s.egress_spec = 1;\n\
+         }\n";
+    support::ingress_alone(&declarations, ingress)
 }
 
 /// Lets two workers pass a packet of each flow, both that of one flow at once, and looks at the slots.
@@ -57,13 +46,7 @@ fn each_flow_has_a_slot(first: impl Fellow + Send) {
             while other.load(Ordering::SeqCst) < flow {
                 std::thread::yield_now();
             }
-            engine.ingress(&IngressInput {
-                frame: &[0; 60],
-                port: 0,
-                instance_type: InstanceType::Normal,
-                preserved: &Preserved::default(),
-                now: flow,
-            });
+            support::pass(engine, 0, flow);
         }
     });
     let mut flows = BTreeSet::new();

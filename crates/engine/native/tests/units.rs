@@ -56,7 +56,7 @@ fn units_in_opposite_orders_are_locked_in_one() {
 
 #[test]
 fn a_block_that_names_others_lets_go_of_its_units() {
-    // Whoever kept the first unit would wait for a fellow that waits for it.
+    // A worker that kept the first unit would wait for a fellow that waits for it.
     let both = "@atomic @uses(\"u\", x, y) { }";
     let of = |one: &str, both: &str| {
         format!("@atomic @uses(\"u\", {one}) {{ }} items.read(a, {one} * 4 + at); {both}")

@@ -33,15 +33,15 @@ fn who_wants_a_lock_that_a_fellow_takes_most_asks_it_once() {
     support::at_once(&mut engines, |worker, engine| {
         if worker == 0 {
             engine.begin_burst();
-            (0..1000).for_each(|now| support::pass(engine, now));
+            (0..1000).for_each(|now| support::pass(engine, 0, now));
             begin.wait();
             while !is_done.load(Ordering::Acquire) {
-                support::pass(engine, 0);
+                support::pass(engine, 0, 0);
             }
             engine.end_burst();
         } else {
             begin.wait();
-            support::pass(engine, 0);
+            support::pass(engine, 0, 0);
             is_done.store(true, Ordering::Release);
         }
     });

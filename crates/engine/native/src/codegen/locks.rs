@@ -204,7 +204,7 @@ impl Gen<'_, '_> {
         self.hold_place(domain, at, lock);
     }
 
-    /// Where a place of a domain lies: address and bytes from there.
+    /// A place of a domain: address of all places, and bytes from there.
     fn place(&mut self, domain: usize, at: usize) -> (Value, i32) {
         let places = self.given(offset_of!(Context, held_locks));
         (places, self.locks.domains[domain].place + 8 * at as i32)

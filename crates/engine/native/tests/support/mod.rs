@@ -32,23 +32,32 @@ impl Numbers {
 /// and the longer `three`, `items` and `more` in 8 units `u` of 4 elements, and the counter
 /// `packets`.
 pub fn program(count: &str) -> Program {
-    let text = format!(
-        "#include <core.p4>\n#include <v1model.p4>\n\
-         struct headers_t {{ }}\nstruct metadata_t {{ }}\n\
+    let declarations = "struct headers_t { }\nstruct metadata_t { }\n\
          register<bit<64>>(2) plain;\nregister<bit<64>>(2) other;\n\
          register<bit<128>>(2) wide;\n\
          register<bit<64>>(8) one;\nregister<bit<64>>(8) two;\nregister<bit<64>>(16) three;\n\
          @unit[\"u\", 4] register<bit<64>>(32) items;\n\
-         @unit[\"u\", 4] register<bit<64>>(32) more;\n\
+         @unit[\"u\", 4] register<bit<64>>(32) more;\n";
+    let ingress = format!(
+        "counter(1, CounterType.packets) packets;\n\
+         bit<64> a; bit<64> b; bit<64> c; bit<128> w; bit<32> at;\n\
+         bit<32> x; bit<32> y; bit<32> z;\n\
+         action twice() {{ three.read(a, at); three.write(at, a + 1); return; }}\n\
+         apply {{ packets.count(0); {count} s.egress_spec = 1; }}\n"
+    );
+    ingress_alone(declarations, &ingress)
+}
+
+/// A program that parses nothing: `declarations`, which has `headers_t` and `metadata_t`, and what stands
+/// in ingress.
+pub fn ingress_alone(declarations: &str, ingress: &str) -> Program {
+    let text = format!(
+        "#include <core.p4>\n#include <v1model.p4>\n{declarations}\
          parser P(packet_in p, out headers_t h, inout metadata_t m,\n\
                   inout standard_metadata_t s) {{ state start {{ transition accept; }} }}\n\
          control C(inout headers_t h, inout metadata_t m) {{ apply {{ }} }}\n\
          control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
-             counter(1, CounterType.packets) packets;\n\
-             bit<64> a; bit<64> b; bit<64> c; bit<128> w; bit<32> at;\n\
-             bit<32> x; bit<32> y; bit<32> z;\n\
-             action twice() {{ three.read(a, at); three.write(at, a + 1); return; }}\n\
-             apply {{ packets.count(0); {count} s.egress_spec = 1; }}\n\
+             {ingress}\n\
          }}\n\
          control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {{\n\
              apply {{ }}\n\
@@ -56,8 +65,8 @@ pub fn program(count: &str) -> Program {
          control D(packet_out p, in headers_t h) {{ apply {{ }} }}\n\
          V1Switch(P(), C(), I(), E(), C(), D()) main;\n"
     );
-    let program = stateplane_compile::text(text).program();
-    program.expect("the program compiles")
+    let program = stateplane_compile::text(text.clone()).program();
+    program.unwrap_or_else(|refused| panic!("{refused}\n{text}"))
 }
 
 /// Lets all engines do `work` at once; it gets the place of the engine.
@@ -79,35 +88,28 @@ pub fn at_once<E: Engine + Send>(engines: &mut [E], work: impl Fn(u64, &mut E) +
 pub fn hammer<E: Fellow + Send>(first: E, before: impl Fn(u64, u64, &mut E) + Sync) -> Vec<E> {
     let mut engines = first.with_fellows(WORKERS as usize);
     at_once(&mut engines, |worker, engine| {
-        let preserved = Preserved::default();
         for packet in 0..PACKETS {
             before(worker, packet, engine);
-            engine.ingress(&IngressInput {
-                frame: &[0; 60],
-                port: (packet % 2 + 2 * worker) as u16,
-                instance_type: InstanceType::Normal,
-                preserved: &preserved,
-                now: packet,
-            });
+            pass(engine, (packet % 2 + 2 * worker) as u16, packet);
         }
         engine.end_burst();
     });
     engines
 }
 
-/// Passes a packet at this time.
-pub fn pass(engine: &mut impl Engine, now: u64) {
+/// Passes a packet that comes by a port at this time.
+pub fn pass(engine: &mut impl Engine, port: Port, now: u64) {
     engine.ingress(&IngressInput {
         frame: &[0; 60],
-        port: 0,
+        port,
         instance_type: InstanceType::Normal,
         preserved: &Preserved::default(),
         now,
     });
 }
 
-/// What stands before a packet of a worker: its bursts have a length of their own, and the last worker
-/// has none.
+/// Ends and begins bursts before a packet of a worker: its bursts have a length of their own, and the last
+/// worker has none.
 pub fn burst(worker: u64, packet: u64, engine: &mut impl Engine) {
     if packet.is_multiple_of(16 << worker) {
         engine.end_burst();

@@ -45,14 +45,14 @@ const SLOW: u32 = 100;
 /// In place of a lock where a held one may be named: no lock lies there.
 pub(crate) const NONE: u64 = 0;
 
-/// What the engines of a program know of each other. All of its engines have it.
+/// The desks of all engines of a program, which all of them have.
 pub(crate) struct Crew {
     desks: Box<[Desk]>,
     /// Takes up to one that makes a lock biased: many where answers are slow.
     takes: AtomicU32,
 }
 
-/// Where an engine is asked. It shares no line of the cache with another one.
+/// The place at which others ask an engine. It shares no line of the cache with another one.
 #[repr(align(128))]
 struct Desk {
     /// True if an engine has this number.
@@ -67,7 +67,7 @@ struct Desk {
     held: Box<[AtomicU64]>,
 }
 
-/// What an engine found where it took a lock.
+/// How an engine came by a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// The lock is biased to the engine, and nothing is to be released.
@@ -118,7 +118,7 @@ impl Crew {
 
     /// Learns how long an engine took to answer.
     fn learn(&self, rounds: u32) {
-        // What another engine learns meanwhile may be lost.
+        // A change that another engine makes meanwhile may be lost.
         let takes = self.takes.load(Ordering::Relaxed);
         let better = if rounds > SLOW {
             takes.saturating_mul(2).min(MOST_TAKES)
@@ -172,7 +172,7 @@ impl Member {
         }
         if let Some(desk) = self.desk() {
             desk.rests.store(false, Ordering::Relaxed);
-            // Who saw that it rests has marked the cell before, and that is seen here from now on.
+            // An engine that saw it at rest marked the cell before, and that is seen here from now on.
             fence(Ordering::SeqCst);
             self.in_burst = true;
         }
@@ -218,7 +218,7 @@ impl Member {
         }
         let held = held.chain(std::iter::repeat(NONE));
         for (place, lock) in desk.held.iter().zip(held) {
-            // Who finds a lock gone has seen what was done under it.
+            // An engine that finds the lock gone sees all that was done under it.
             place.store(lock, Ordering::Release);
         }
         desk.answered.store(asked, Ordering::Release);

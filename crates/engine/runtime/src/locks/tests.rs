@@ -2,7 +2,10 @@
 
 /// The same code with the atomics of loom.
 #[path = "bias.rs"]
-#[allow(clippy::duplicate_mod, reason = "the one around it has the atomics of std")]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "the one around it has the atomics of std"
+)]
 #[expect(dead_code, reason = "a few functions are for machine code alone")]
 mod bias;
 
@@ -80,7 +83,7 @@ impl Engine {
         self.release(shared, at);
     }
 
-    /// What stands between two packets.
+    /// Passes from one packet to the next.
     fn next_packet(&mut self) {
         self.member.answer(std::iter::empty());
     }
@@ -89,6 +92,13 @@ impl Engine {
 /// Locks that become biased when they are taken twice, and engines for them.
 fn crew() -> (Arc<[Locked; 2]>, std::sync::Arc<Crew>) {
     (Arc::default(), Crew::with(2, 1, 2))
+}
+
+/// The places of two units among those that a block may name.
+fn units(named: [usize; 2]) -> [usize; MOST_UNITS] {
+    let mut wanted = [usize::MAX; MOST_UNITS];
+    wanted[..2].copy_from_slice(&named);
+    wanted
 }
 
 fn numbers(crew: &std::sync::Arc<Crew>, shared: &[Locked]) -> Vec<u32> {
@@ -102,6 +112,15 @@ fn numbers(crew: &std::sync::Arc<Crew>, shared: &[Locked]) -> Vec<u32> {
     shared.iter().enumerate().map(number).collect()
 }
 
+/// Lets another engine of the crew do `work` on a thread of its own.
+fn beside(
+    (shared, crew): (&Arc<[Locked; 2]>, &std::sync::Arc<Crew>),
+    work: impl FnOnce(Engine, &[Locked; 2]) + 'static,
+) -> thread::JoinHandle<()> {
+    let (shared, engine) = (shared.clone(), Engine::new(crew));
+    thread::spawn(move || work(engine, &shared))
+}
+
 /// Tries interleavings with at most three switches from a thread that could go on.
 fn explore(test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -113,10 +132,7 @@ fn explore(test: impl Fn() + Sync + Send + 'static) {
 fn one_thread_at_a_time_has_a_lock() {
     explore(|| {
         let (shared, crew) = crew();
-        let other = {
-            let (shared, mut engine) = (shared.clone(), Engine::new(&crew));
-            thread::spawn(move || engine.add(&*shared, 0))
-        };
+        let other = beside((&shared, &crew), |mut engine, shared| engine.add(shared, 0));
         Engine::new(&crew).add(&*shared, 0);
         other.join().expect("it ends");
         assert_eq!(numbers(&crew, &*shared), [2, 0]);
@@ -133,10 +149,7 @@ fn who_wants_a_biased_lock_gets_it_between_two_packets() {
         owner.add(&*shared, 0);
         owner.take(&*shared, 0);
         assert!(owner.by_bias[0]);
-        let other = {
-            let (shared, mut engine) = (shared.clone(), Engine::new(&crew));
-            thread::spawn(move || engine.add(&*shared, 0))
-        };
+        let other = beside((&shared, &crew), |mut engine, shared| engine.add(shared, 0));
         shared[0].add(1);
         owner.release(&*shared, 0);
         owner.next_packet();
@@ -157,10 +170,7 @@ fn a_lock_of_an_engine_that_rests_is_taken_without_an_answer() {
         owner.add(&*shared, 0);
         owner.add(&*shared, 0);
         owner.member.end_burst();
-        let other = {
-            let (shared, mut engine) = (shared.clone(), Engine::new(&crew));
-            thread::spawn(move || engine.add(&*shared, 0))
-        };
+        let other = beside((&shared, &crew), |mut engine, shared| engine.add(shared, 0));
         // It may begin its next burst while the other one looks.
         owner.member.begin_burst();
         owner.add(&*shared, 0);
@@ -184,10 +194,9 @@ fn engines_that_want_each_others_locks_both_get_them() {
             engine.next_packet();
             engine.member.end_burst();
         };
-        let other = {
-            let (shared, engine) = (shared.clone(), Engine::new(&crew));
-            thread::spawn(move || block(engine, &shared, 1))
-        };
+        let other = beside((&shared, &crew), move |engine, shared| {
+            block(engine, shared, 1)
+        });
         block(Engine::new(&crew), &shared, 0);
         other.join().expect("it ends");
         assert_eq!(numbers(&crew, &*shared), [3, 3]);
@@ -249,10 +258,9 @@ fn blocks_that_take_two_locks_in_one_order_end_and_see_both_or_neither() {
             engine.next_packet();
             engine.member.end_burst();
         };
-        let other = {
-            let (shared, engine) = (shared.clone(), Engine::new(&crew));
-            thread::spawn(move || block(engine, &shared))
-        };
+        let other = beside((&shared, &crew), move |engine, shared| {
+            block(engine, shared)
+        });
         block(Engine::new(&crew), &shared);
         other.join().expect("it ends");
     });
@@ -264,8 +272,7 @@ fn blocks_that_need_the_same_units_take_them_by_their_places_and_end() {
         let (shared, crew) = crew();
         // Units in the order in which a block names them.
         let block = |mut engine: Engine, shared: &[Locked; 2], named: [usize; 2]| {
-            let mut wanted = [usize::MAX; MOST_UNITS];
-            wanted[..2].copy_from_slice(&named);
+            let wanted = units(named);
             let mut held = Held::default();
             held.take_in_order(wanted, |at| engine.take(shared, at));
             for at in held.offsets() {
@@ -275,10 +282,9 @@ fn blocks_that_need_the_same_units_take_them_by_their_places_and_end() {
                 engine.release(shared, *at);
             }
         };
-        let other = {
-            let (shared, engine) = (shared.clone(), Engine::new(&crew));
-            thread::spawn(move || block(engine, &shared, [1, 0]))
-        };
+        let other = beside((&shared, &crew), move |engine, shared| {
+            block(engine, shared, [1, 0])
+        });
         block(Engine::new(&crew), &shared, [0, 1]);
         other.join().expect("it ends");
         assert_eq!(numbers(&crew, &*shared), [2, 2]);
@@ -294,8 +300,7 @@ fn blocks_that_name_units_again_let_go_and_end() {
             let mut held = Held::default();
             engine.member.begin_burst();
             for named in [[first, usize::MAX], [first, 1 - first]] {
-                let mut wanted = [usize::MAX; MOST_UNITS];
-                wanted[..2].copy_from_slice(&named);
+                let wanted = units(named);
                 let before = held.let_go_for(&wanted).expect("it has not all of them");
                 for at in before.offsets() {
                     engine.release(shared, *at);
@@ -311,10 +316,9 @@ fn blocks_that_name_units_again_let_go_and_end() {
             engine.next_packet();
             engine.member.end_burst();
         };
-        let other = {
-            let (shared, engine) = (shared.clone(), Engine::new(&crew));
-            thread::spawn(move || block(engine, &shared, 1))
-        };
+        let other = beside((&shared, &crew), move |engine, shared| {
+            block(engine, shared, 1)
+        });
         block(Engine::new(&crew), &shared, 0);
         other.join().expect("it ends");
         assert_eq!(numbers(&crew, &*shared), [3, 3]);
